@@ -1,0 +1,282 @@
+"""The engine: an encoder, a regressor and a cost joined into predict-then-learn, a block of rows at a time.
+
+`FollowingEngine` is CS-DPP, whose directions move with the stream; `FixedEngine` serves the learners whose code
+stands still (O-BR, O-CS, O-RAND), where nothing unfolds in sequence. Both take validated arrays.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from csdpp._kernels.block import (
+    MASS,
+    NONE,
+    PBC,
+    PBT,
+    Block,
+    Recipe,
+    learn_row,
+    make_work,
+    predict_row,
+    run_rows,
+)
+from csdpp.costs import Cost
+from csdpp.encoders import CappedMSG, CompressedSensing, Encoder
+from csdpp.errors import InvalidInput
+from csdpp.regressors import Regressor
+
+Array = NDArray[Any]
+BASES = {"pbc": PBC, "pbt": PBT, "none": NONE}
+#: Numbers in one strip of scores: bounds the memory of `scores` and `predict`, whatever n and K.
+_STRIP = 1 << 22
+
+
+class Engine(Protocol):
+    """What the estimators ask of an engine. Y is boolean (n, K), dense or CSR."""
+
+    K: int
+
+    def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
+        """Predict and learn row by row: predictions (n, K) made before each row; bound terms (n, 2) or (0, 2)."""
+
+    def scores(self, X: Any) -> Array:
+        """Scores (n, K) by what is known now; nothing is learned."""
+
+    def predict(self, X: Any) -> Array:
+        """Boolean predictions (n, K); nothing is learned, and scores are made a strip at a time."""
+
+
+class _BlockEngine:
+    """Cuts rows into blocks, adds the constant feature, checks magnitudes; the two engines share it."""
+
+    K: int
+    regressor: Regressor
+    block_size: int
+    intercept: bool
+    dtype: Any
+    regularization: float
+
+    def _answer(self, features: Any) -> Array:
+        raise NotImplementedError
+
+    def _decide(self, scores: Array) -> Array:
+        """The labels of scores: sign(0) = +1."""
+        positive: Array = scores >= 0.0
+        return positive
+
+    def scores(self, X: Any) -> Array:
+        """See `Engine`."""
+        out = np.empty((X.shape[0], self.K), self.dtype)
+        for rows, features in self._strips(X):
+            out[rows] = self._answer(features)
+        return out
+
+    def predict(self, X: Any) -> Array:
+        """See `Engine`."""
+        out = np.empty((X.shape[0], self.K), np.bool_)
+        for rows, features in self._strips(X):
+            out[rows] = self._decide(self._answer(features))
+        return out
+
+    def _blocks(self, X: Any) -> Iterator[tuple[slice, Any]]:
+        size = self.regressor.rows_per_block(self.block_size)
+        for start in range(0, X.shape[0], size):
+            rows = slice(start, min(start + size, X.shape[0]))
+            yield rows, self._features(X[rows])
+
+    def _strips(self, X: Any) -> Iterator[tuple[slice, Any]]:
+        size = max(1, _STRIP // max(self.K, X.shape[1]))
+        for start in range(0, X.shape[0], size):
+            rows = slice(start, min(start + size, X.shape[0]))
+            yield rows, self._features(X[rows])
+
+    def _features(self, X: Any) -> Any:
+        """Rows with the constant feature last, in C order."""
+        if sparse.issparse(X):
+            one = sparse.csr_array(np.ones((X.shape[0], 1), self.dtype))
+            return sparse.csr_array(sparse.hstack([X, one], format="csr")) if self.intercept else sparse.csr_array(X)
+        if not self.intercept:
+            return np.ascontiguousarray(X, self.dtype)
+        full = np.ones((X.shape[0], X.shape[1] + 1), self.dtype)
+        full[:, :-1] = X
+        return full
+
+    def _check_magnitude(self, X: Any) -> None:
+        """Before anything is learned: squares of features must stay finite on their way through A^-1."""
+        largest = float(abs(X).max()) if X.shape[0] else 0.0
+        limit = float(np.sqrt(np.finfo(self.dtype).max * min(1.0, self.regularization) / (10.0 * X.shape[1])))
+        if largest > limit:
+            raise InvalidInput(
+                f"csdpp: features must be at most {limit:.1e} in size for dtype {np.dtype(self.dtype).name}, "
+                f"got {largest:.3g}; scale the features"
+            )
+
+
+class FollowingEngine(_BlockEngine):
+    """CS-DPP: the directions follow the stream (algorithm 1 of the paper, made exact in docs/maths.md).
+
+    Time per row O(d^2 + dK) with PBC and O(d^2 + dM) with PBT or none, plus O(M^2 K) for the directions;
+    memory O(d^2 + dK + MK) and O(d^2 + dM + MK).
+    """
+
+    def __init__(
+        self,
+        *,
+        cost: Cost,
+        encoder: CappedMSG,
+        regressor: Regressor,
+        recipe: Recipe,
+        rng: np.random.RandomState,
+        block_size: int,
+        intercept: bool,
+        regularization: float,
+    ) -> None:
+        self.cost, self.encoder, self.regressor, self.recipe, self.rng = cost, encoder, regressor, recipe, rng
+        self.block_size, self.intercept, self.regularization = block_size, intercept, regularization
+        self.m, self.K = encoder.basis.Q.shape
+        self.dtype = encoder.basis.Q.dtype
+        self.o = np.zeros(self.K)  # the reference; float64 always: a running mean must not stall
+        self.clock = np.zeros(2)  # rows learned, and the same with forgetting
+        p = regressor.W.shape[1]
+        self.work = make_work(self.m, self.K, p, self.dtype)
+
+    def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
+        """See `Engine`. A user's cost that fails leaves the engine as it was before the call."""
+        self._check_magnitude(X)
+        before = copy.deepcopy(vars(self)) if self.cost._kind < 0 else None
+        Y_hat = np.empty(Y.shape, np.bool_)
+        bound = np.empty((len(Y_hat) if record else 0, 2))
+        try:
+            for rows, features in self._blocks(X):
+                block, plan = self.regressor.open(features, self.m)
+                truth = _dense(Y[rows])
+                self._run(block, truth, Y_hat[rows], bound[rows])
+                self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
+        except BaseException:
+            if before is not None:
+                vars(self).update(before)
+            raise
+        return Y_hat, bound
+
+    def _run(self, block: Block, Y: Array, Y_hat: Array, bound: Array) -> None:
+        """The sequential part: compiled as a whole for built-in costs, row by row for a user's."""
+        recipe, basis = self.recipe, self.encoder.basis
+        width = 1 + (self.m if recipe.basis == NONE else 0)
+        draws = recipe.sampled or recipe.basis == NONE
+        uniforms = self.rng.random_sample((len(Y), width)) if draws else np.zeros((len(Y), 1))
+        if self.cost._kind >= 0:
+            run_rows(recipe, basis, block, self.o, self.clock, self.work, Y, uniforms, Y_hat, bound)
+            return
+        for i in range(len(Y)):
+            predict_row(i, recipe, basis, block, self.o, self.work, Y_hat[i])
+            self.cost._weights_row(Y[i], Y_hat[i], recipe.weighting, self.work.delta)
+            learn_row(i, recipe, basis, block, self.o, self.clock, self.work, Y[i], uniforms[i], bound)
+
+    def _answer(self, features: Any) -> Array:
+        """Scores s = o + Q' (keep * z) of rows with their constant feature."""
+        o = self.o.astype(self.dtype)
+        Z = features @ self.regressor.W
+        if self.recipe.basis == PBC:
+            Z = self.encoder.encode(Z - o)
+        return self.encoder.decode(Z) + o
+
+    @property
+    def mass(self) -> float:
+        """Rows remembered: all rows learned, or fewer under forgetting."""
+        return float(self.clock[MASS])
+
+
+class FixedEngine(_BlockEngine):
+    """A code that stands still: all targets of a block are known beforehand, one triangular solve does it.
+
+    O(d^2 + d p) a row for codes of p numbers.
+    """
+
+    def __init__(
+        self,
+        *,
+        K: int,
+        encoder: Encoder,
+        regressor: Regressor,
+        block_size: int,
+        intercept: bool,
+        regularization: float,
+        dtype: Any,
+        exclusive: bool = False,
+    ) -> None:
+        self.exclusive = exclusive  # one label a row: the one with the largest score
+        self.K, self.encoder, self.regressor, self.dtype = K, encoder, regressor, dtype
+        self.block_size, self.intercept, self.regularization = block_size, intercept, regularization
+
+    def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
+        """See `Engine`. (I + L) E = Z - targets; the codes predicted were E + targets."""
+        self._check_magnitude(X)
+        Y_hat = np.empty(Y.shape, np.bool_)
+        bound = np.zeros((len(Y_hat) if record else 0, 2))
+        for rows, features in self._blocks(X):
+            block, plan = self.regressor.open(features, 0)
+            truth = _dense(Y[rows])
+            targets = self.encoder.encode(self._vectors(truth))
+            block.E[:] = linalg.solve_triangular(
+                block.L, block.Z - targets, lower=True, unit_diagonal=True, check_finite=False
+            )
+            Y_hat[rows] = self._decide(self._decode_rows(block.E + targets, truth))
+            if record:
+                bound[rows, 0] = np.square(block.E).sum(axis=1)
+            self.regressor.close(block, plan, carried=False)
+        return Y_hat, bound
+
+    def _decode_rows(self, codes: Array, truth: Array) -> Array:
+        """Scores of a block whose ``truth`` becomes known row by row."""
+        return self.encoder.decode(codes)
+
+    def _vectors(self, Y: Array) -> Array:
+        """Label vectors y / sqrt(K), y in {-1, +1}: the Hamming weights."""
+        root = self.dtype.type(1.0 / np.sqrt(self.K))
+        return np.where(Y, root, -root)
+
+    def _answer(self, features: Any) -> Array:
+        return self.encoder.decode(features @ self.regressor.W)
+
+    def _decide(self, scores: Array) -> Array:
+        if not self.exclusive:
+            return super()._decide(scores)
+        positive: Array = scores.argmax(axis=1)[:, None] == np.arange(self.K)
+        return positive
+
+
+class SensingEngine(FixedEngine):
+    """Compressed sensing: the decoder takes in as many labels as rows have had on average so far."""
+
+    encoder: CompressedSensing
+
+    def __init__(self, sparsity: int | None, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.sparsity = sparsity
+        self.seen = np.zeros(2)  # rows, and labels on them
+
+    def _decode_rows(self, codes: Array, truth: Array) -> Array:
+        labels = self.seen[1] + np.concatenate(([0.0], np.cumsum(truth.sum(axis=1, dtype=np.float64))))
+        rows = self.seen[0] + np.arange(len(codes) + 1)
+        scores = self.encoder.pursue(codes, self._sizes(rows[:-1], labels[:-1]))
+        self.seen = np.array([rows[-1], labels[-1]])
+        return scores
+
+    def _sizes(self, rows: Array, labels: Array) -> Array:
+        if self.sparsity is not None:
+            return np.full(len(rows), self.sparsity, np.int64)
+        return np.ceil(labels / np.maximum(rows, 1.0)).astype(np.int64)
+
+    def _answer(self, features: Any) -> Array:
+        codes = features @ self.regressor.W
+        sizes = self._sizes(self.seen[:1], self.seen[1:])
+        return self.encoder.pursue(codes, np.repeat(sizes, len(codes)))
+
+
+def _dense(Y: Any) -> Array:
+    dense: Array = Y.toarray() if sparse.issparse(Y) else np.ascontiguousarray(Y)
+    return dense

@@ -1,0 +1,236 @@
+"""The contract that all online learners share: validation, formats, scikit-learn's conventions.
+
+A subclass says in `_build` which engine serves d features and K labels; everything a user calls is here.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from csdpp.encoders import Identity
+from csdpp.engine import Engine, FixedEngine
+from csdpp.errors import InvalidInput, InvalidParameter
+from csdpp.regressors import OnlineGradient, OnlineRidge, Regressor
+from csdpp.targets import Targets
+
+Array = NDArray[Any]
+
+
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
+    """An online multi-label classifier over an `Engine`."""
+
+    # What every subclass has as parameters.
+    regressor: str
+    regularization: float
+    step: float
+    forgetting: float
+    fit_intercept: bool
+    dtype: Any
+    block_size: int
+    random_state: Any
+
+    _engine: Engine
+    _targets: Targets
+
+    # ---- learning
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Forget everything and learn the rows of (X, Y) once, in order.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n, d)
+        Y : 0/1 indicators of shape (n, K), dense, sparse or a frame; or 1-D classes of shape (n,)
+        """
+        self._learn(X, Y, None, reset=True)
+        return self
+
+    def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
+        """Learn the rows of (X, Y) in order, going on from what was learned before.
+
+        Parameters
+        ----------
+        X, Y : as in `fit`; no rows at all are fine
+        classes : array-like, optional
+            In the first call with 1-D targets: all classes that will ever come. With a matrix: label names.
+
+        Notes
+        -----
+        All or nothing: if the call fails, the learner is as it was before.
+        """
+        self._learn(X, Y, classes, reset=False)
+        return self
+
+    def prequential(self, X: Any, Y: Any, *, classes: Any = None, return_bound: bool = False) -> Any:
+        """Predict, then learn, row by row; return what was predicted for each row before it was learned.
+
+        Parameters
+        ----------
+        X, Y, classes : as in `partial_fit`
+        return_bound : bool
+            Also return the two terms of the paper's bound on the cost of each row (n, 2): prediction error and
+            reconstruction error (theorems 1 and 3).
+
+        Returns
+        -------
+        Predictions in the format of Y, or the pair of predictions and bound.
+        """
+        positive, bound = self._learn(X, Y, classes, reset=False, record=return_bound)
+        labels = self._targets.format(positive)
+        return (labels, bound) if return_bound else labels
+
+    def _learn(self, X: Any, Y: Any, classes: Any, *, reset: bool, record: bool = False) -> Any:
+        first = reset or not self.__sklearn_is_fitted__()
+        before = dict(vars(self))
+        try:
+            if Y is None:
+                raise ValueError(f"{self._who} requires y to be passed, but the target y is None.")
+            X = self._check_features(X, reset=first, min_rows=1 if reset else 0)
+            targets = Targets.learn(self._who, Y, classes) if first else self._targets
+            rows = targets.rows(Y)
+            if rows.shape[0] != X.shape[0]:
+                raise InvalidInput(f"{self._who}: X and Y must have as many rows, got {X.shape[0]} and {rows.shape[0]}")
+            if first:
+                self._engine = self._start(X.shape[1], targets)
+                self._targets = targets
+                self.classes_ = targets.classes
+                self.n_seen_ = 0
+            positive, bound = self._engine.learn(X, rows, record)
+            self.n_seen_ += X.shape[0]
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return positive, bound
+
+    def _start(self, d: int, targets: Targets) -> Engine:
+        """The engine for d features and these targets. 1-D classes are few: no reduction there."""
+        d += 1 if self._check_options() else 0
+        if targets.kind != "multilabel":
+            parts = self._parts(d, targets.K, targets.K, Identity())
+            return FixedEngine(**parts, exclusive=targets.kind == "multiclass")
+        return self._build(d, targets.K)
+
+    def _build(self, d: int, K: int) -> Engine:
+        raise NotImplementedError
+
+    def _parts(self, d: int, K: int, p: int, encoder: Any) -> dict[str, Any]:
+        """What a `FixedEngine` is made of, for codes of p numbers."""
+        return {
+            "K": K,
+            "encoder": encoder,
+            "regressor": self._make_regressor(d, p),
+            "block_size": int(self.block_size),
+            "intercept": bool(self.fit_intercept),
+            "regularization": float(self.regularization),
+            "dtype": np.dtype(self.dtype),
+        }
+
+    def _make_regressor(self, d: int, p: int) -> Regressor:
+        shared = {"forgetting": float(self.forgetting), "dtype": np.dtype(self.dtype)}
+        if self.regressor == "ridge":
+            return OnlineRidge(d, p, regularization=float(self.regularization), **shared)
+        return OnlineGradient(d, p, step=float(self.step), **shared)
+
+    # ---- predicting
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: a label is predicted where its score is at least 0. Nothing is learned.
+
+        Returns
+        -------
+        Array (n, K) of floats; (n,) for 1-D targets of two classes.
+        """
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False, min_rows=0)
+        scores: Array = self._engine.scores(X)
+        return scores[:, 0] if self._targets.kind == "binary" else scores
+
+    def predict(self, X: Any) -> Any:
+        """Labels in the format that Y had: 0/1 rows in its dtype (CSR if it was sparse), or classes."""
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False, min_rows=0)
+        return self._targets.format(self._engine.predict(X))
+
+    # ---- checks
+
+    @property
+    def _who(self) -> str:
+        return type(self).__name__
+
+    def _check_features(self, X: Any, *, reset: bool, min_rows: int) -> Any:
+        checked = validate_data(
+            self, X, accept_sparse="csr", dtype=self._float(), reset=reset, ensure_min_samples=min_rows
+        )
+        return checked
+
+    def _float(self) -> Any:
+        try:
+            dtype = np.dtype(self.dtype)
+        except TypeError:
+            dtype = np.dtype(object)
+        if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+            raise InvalidParameter(f'{self._who}: dtype must be "float64" or "float32", got {self.dtype!r}')
+        return dtype
+
+    def _check_options(self) -> bool:
+        """Validate what all learners share; return whether there is an intercept."""
+        who = self._who
+        one_of(who, "regressor", self.regressor, ("ridge", "gradient"))
+        number(who, "regularization", self.regularization, "positive", lambda v: v > 0)
+        number(who, "step", self.step, "positive", lambda v: v > 0)
+        number(who, "forgetting", self.forgetting, "in (0, 1]", lambda v: 0 < v <= 1)
+        whole(who, "block_size", self.block_size, "at least 1", lambda v: v >= 1)
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise InvalidParameter(f"{who}: fit_intercept must be True or False, got {self.fit_intercept!r}")
+        return bool(self.fit_intercept)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_engine")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def one_of(who: str, name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Raise unless ``value`` is one of the ``allowed`` words."""
+    if not isinstance(value, str) or value not in allowed:
+        words = ", ".join(f'"{word}"' for word in allowed)
+        raise InvalidParameter(f"{who}: {name} must be one of {words}, got {value!r}")
+
+
+def number(who: str, name: str, value: Any, required: str, holds: Any) -> None:
+    """Raise unless ``value`` is a finite number for which ``holds``."""
+    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_)
+    if not good or not np.isfinite(value) or not holds(value):
+        raise InvalidParameter(f"{who}: {name} must be a number {required}, got {value!r}")
+
+
+def whole(who: str, name: str, value: Any, required: str, holds: Any) -> None:
+    """Raise unless ``value`` is a whole number for which ``holds``."""
+    good = isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
+    if not good or not holds(value):
+        raise InvalidParameter(f"{who}: {name} must be a whole number {required}, got {value!r}")
+
+
+def code_size(who: str, n_components: Any, K: int) -> int:
+    """M for ``n_components``: a whole number in 1..K, or a share in (0, 1] of the K labels, rounded up."""
+    if isinstance(n_components, int | np.integer) and not isinstance(n_components, bool | np.bool_):
+        if not n_components >= 1:
+            raise InvalidParameter(f"{who}: n_components must be at least 1, got {n_components}")
+        if n_components > K:
+            raise InvalidParameter(
+                f"{who}: n_components must be at most the {K} labels, got {n_components}; "
+                f"lower it, or use OnlineBinaryRelevance"
+            )
+        return int(n_components)
+    number(who, "n_components", n_components, "of dimensions (int) or a share in (0, 1]", lambda v: 0 < v <= 1)
+    # A share of 0.1 of 30 labels is 3, though 0.1 * 30 is a little more in floating point.
+    return max(1, int(np.ceil(n_components * K * (1.0 - 1e-12))))

@@ -1,0 +1,179 @@
+"""Online linear regressors: ridge and gradient descent, a block of rows at a time (section 3.4 of the paper).
+
+Both keep W (d, p) and answer `open` (lay out a block: nothing changes yet) and `close` (learn it). The same
+regressor serves PBC (p = K, W is the paper's H), PBT (p = rows of Q) and the baselines.
+
+    row by row        z_i = W' x_i,   e_i = z_i - target_i,   W <- W - g_i e_i'
+
+is, over a block, Z = X W_0 and z_i = Z_i - sum_{j<i} L_ij e_j, and at its end W = W_0 - sum_i g_i e_i'.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from csdpp._kernels.block import Block
+from csdpp._kernels.sparse import subtract_outer_inplace
+from csdpp.errors import InvalidInput
+
+Array = NDArray[Any]
+#: Rows scaled up by forgetting within one block stay below this factor.
+_LARGEST_SCALE = 1e4
+#: Above this entry of C = I + G'G its Cholesky factor loses digits; a QR of [I; G] does not.
+_LARGEST_GRAM = 1e6
+
+
+class Regressor(Protocol):
+    """What the engine asks of a regressor."""
+
+    W: Array
+
+    def rows_per_block(self, wanted: int) -> int:
+        """How many of the ``wanted`` rows may go into one block."""
+
+    def open(self, X: Any, m: int) -> tuple[Block, Any]:
+        """Lay out the rows of X for codes on ``m`` directions, and a plan for `close`; nothing is learned yet."""
+
+    def close(self, block: Block, plan: Any, *, carried: bool) -> None:
+        """Learn the errors in ``block``; ``carried`` says that W follows the basis (W <- W T)."""
+
+
+class OnlineRidge:
+    """Ridge regression by recursive least squares: W = A^-1 B with A = lambda I + sum_i x_i x_i'.
+
+    The square root F of A^-1 = F F' is kept rather than A^-1: the update of a block of n rows,
+
+        G = F' X',  C = I + G' G = L L',  F <- F - (F G) (L')^-1 (L + I)^-1 G',
+
+    leaves F F' symmetric and positive by construction, whatever the scale of the features, and works on the
+    square root of the condition number. A^-1 itself, updated by subtraction (Sherman and Morrison, as in the
+    paper), loses its positivity once a feature is some 1e8 times larger than sqrt(lambda)
+    (tests/test_precision.py). It costs 6 d^2 flops a row instead of 4 d^2. O(d^2 + d p) a row.
+
+    With ``forgetting`` mu < 1 the past fades before each row: A <- mu A + x x', the regularisation with it.
+    """
+
+    def __init__(self, d: int, p: int, *, regularization: float, forgetting: float, dtype: Any) -> None:
+        self.W: Array = np.zeros((d, p), dtype)
+        self.F: Array = np.eye(d, dtype=dtype) / np.sqrt(np.asarray(regularization, dtype))
+        self.forgetting = forgetting
+
+    def rows_per_block(self, wanted: int) -> int:
+        """As many rows as asked for, unless forgetting would scale the last of them beyond reason."""
+        if self.forgetting == 1.0:
+            return wanted
+        return max(1, min(wanted, int(2.0 * np.log(_LARGEST_SCALE) / -np.log(self.forgetting))))
+
+    def open(self, X: Any, m: int) -> tuple[Block, Any]:
+        """Lay out the rows of X (n, d). Forgetting is scaling: A_i / mu^i = A_0 + sum_j x_j x_j' / mu^j."""
+        X = X.toarray() if sparse.issparse(X) else X
+        n = len(X)
+        scale = self.forgetting ** (-0.5 * np.arange(1, n + 1)).astype(X.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            G = self.F.T @ (X * scale[:, None]).T
+            C = G.T @ G
+        if not np.isfinite(C).all():
+            raise InvalidInput(_too_large(X))
+        identity = np.eye(n, dtype=C.dtype)
+        if C.diagonal().max() < _LARGEST_GRAM:
+            root = linalg.cholesky(C + identity, lower=True, check_finite=False)
+        else:
+            R = linalg.qr(np.vstack([identity, G]), mode="r", overwrite_a=True, check_finite=False)[0][:n]
+            root = np.ascontiguousarray((R * np.where(R.diagonal() < 0.0, -1.0, 1.0)[:, None]).T.astype(C.dtype))
+        diagonal = root.diagonal().copy()
+        # x_i / s_i inherits (s_j e_j): errors stay unscaled in E.
+        L = np.tril(root / diagonal, -1) * (scale / scale[:, None])
+        return _layout(X @ self.W, L, 1.0 - 1.0 / diagonal**2, m), (G, root, scale)
+
+    def close(self, block: Block, plan: Any, *, carried: bool) -> None:
+        """W <- W_0 T - V D^-1 E with V L' = F G, and F as above."""
+        G, root, scale = plan
+        U = self.F @ G
+        if carried:
+            self.W = self.W @ block.T.astype(self.W.dtype)
+        errors = block.E * (scale / root.diagonal())[:, None]
+        _subtract_product_inplace(self.W, U, _solve(root, errors, trans="T"))
+        inner = _solve(root + np.eye(len(root), dtype=root.dtype), G.T)
+        _subtract_product_inplace(self.F, U, _solve(root, inner, trans="T"))
+        if self.forgetting != 1.0:
+            self.F *= scale[-1]
+
+    def precision(self) -> Array:
+        """A^-1 = F F' (d, d)."""
+        product: Array = self.F @ self.F.T
+        return product
+
+
+class OnlineGradient:
+    """Least squares by gradient descent with a normalised step: W <- W - eta_t x_t e_t',
+
+        eta_t = min(1, step / sqrt(t)) / max(|x_t|^2, mean of |x|^2 so far).
+
+    The published step is step / sqrt(t) alone. It diverges as soon as eta |x|^2 > 2, which is why the paper had
+    to take 0.001 on one of its sets; ours has eta |x|^2 <= 1 always, equals the published one on rows of length
+    one, and does not depend on the scale of the features. Under ``forgetting`` mu < 1 the count t is the number
+    of rows remembered, at most 1 / (1 - mu), so that the step does not die. O(nnz(x) p) a row, and O(d m^2) a
+    block to follow the basis (PBT).
+    """
+
+    def __init__(self, d: int, p: int, *, step: float, forgetting: float, dtype: Any) -> None:
+        self.W: Array = np.zeros((d, p), dtype)
+        self.step = step
+        self.forgetting = forgetting
+        self.mass = 0.0  # rows remembered
+        self.power = 0.0  # sum of their squared lengths
+
+    def rows_per_block(self, wanted: int) -> int:
+        """Any number."""
+        return wanted
+
+    def open(self, X: Any, m: int) -> tuple[Block, Any]:
+        """Lay out the rows of X (n, d), dense or CSR."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = (X @ X.T).toarray() if sparse.issparse(X) else X @ X.T
+        if not np.isfinite(gram).all():
+            raise InvalidInput(_too_large(X))
+        squares = gram.diagonal().astype(np.float64)
+        eta = np.zeros(len(squares), gram.dtype)
+        mass, power = self.mass, self.power
+        for i, square in enumerate(squares):
+            mass = self.forgetting * mass + 1.0
+            power = self.forgetting * power + square
+            if square > 0.0:
+                eta[i] = min(1.0, self.step / np.sqrt(mass)) / max(square, power / mass)
+        L = np.tril(gram, -1) * eta
+        return _layout(X @ self.W, L, eta * gram.diagonal(), m), (X, eta, mass, power)
+
+    def close(self, block: Block, plan: Any, *, carried: bool) -> None:
+        """W <- W_0 T - sum_i eta_i x_i e_i'."""
+        X, eta, self.mass, self.power = plan
+        if carried:
+            self.W = self.W @ block.T.astype(self.W.dtype)
+        errors = block.E * eta[:, None]
+        if sparse.issparse(X):
+            subtract_outer_inplace(self.W, X.data, X.indices, X.indptr, errors)
+        else:
+            _subtract_product_inplace(self.W, X.T, errors)
+
+
+def _layout(Z: Array, L: Array, gain: Array, m: int) -> Block:
+    return Block(np.ascontiguousarray(Z), np.ascontiguousarray(L), gain, np.zeros(Z.shape, Z.dtype), np.eye(m))
+
+
+def _solve(lower: Array, right: Array, trans: str = "N") -> Array:
+    solution: Array = linalg.solve_triangular(lower, right, trans=trans, lower=True, check_finite=False)
+    return solution
+
+
+def _subtract_product_inplace(target: Array, left: Array, right: Array) -> None:
+    """Target -= left @ right in one BLAS call: no temporary of the size of ``target``."""
+    assert target.flags.c_contiguous  # its transpose is in the order that BLAS overwrites
+    gemm = linalg.get_blas_funcs("gemm", (target,))
+    gemm(-1.0, right.T, left.T, 1.0, target.T, overwrite_c=True)
+
+
+def _too_large(X: Any) -> str:
+    largest = abs(X).max()
+    return f"features must have finite squares, got values up to {largest:.3g}; scale the features"
