@@ -39,6 +39,7 @@ class Engine(Protocol):
     """What the estimators ask of an engine. Y is boolean (n, K), dense or CSR."""
 
     K: int
+    dtype: Any
 
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
         """Predict and learn row by row: predictions (n, K) made before each row; bound terms (n, 2) or (0, 2)."""
@@ -82,11 +83,15 @@ class _BlockEngine:
             out[rows] = self._decide(self._answer(features))
         return out
 
-    def _blocks(self, X: Any) -> Iterator[tuple[slice, Any]]:
+    def _blocks(self, X: Any, m: int) -> Iterator[tuple[slice, Block, Any]]:
+        """Lay out block after block; each must be closed before the next is asked for."""
         size = self.regressor.rows_per_block(self.block_size)
-        for start in range(0, X.shape[0], size):
-            rows = slice(start, min(start + size, X.shape[0]))
-            yield rows, self._features(X[rows])
+        start = 0
+        while start < X.shape[0]:
+            block, plan = self.regressor.open(self._features(X[start : start + size]), m)
+            rows = slice(start, start + len(block.Z))
+            yield rows, block, plan
+            start = rows.stop
 
     def _strips(self, X: Any) -> Iterator[tuple[slice, Any]]:
         size = max(1, _STRIP // max(self.K, X.shape[1]))
@@ -151,10 +156,8 @@ class FollowingEngine(_BlockEngine):
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
-            for rows, features in self._blocks(X):
-                block, plan = self.regressor.open(features, self.m)
-                truth = _dense(Y[rows])
-                self._run(block, truth, Y_hat[rows], bound[rows])
+            for rows, block, plan in self._blocks(X, self.m):
+                self._run(block, _dense(Y[rows]), Y_hat[rows], bound[rows])
                 self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
         except BaseException:
             if before is not None:
@@ -217,8 +220,7 @@ class FixedEngine(_BlockEngine):
         self._check_magnitude(X)
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.zeros((len(Y_hat) if record else 0, 2))
-        for rows, features in self._blocks(X):
-            block, plan = self.regressor.open(features, 0)
+        for rows, block, plan in self._blocks(X, 0):
             truth = _dense(Y[rows])
             targets = self.encoder.encode(self._vectors(truth))
             block.E[:] = linalg.solve_triangular(

@@ -162,10 +162,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return type(self).__name__
 
     def _check_features(self, X: Any, *, reset: bool, min_rows: int) -> Any:
-        checked = validate_data(
-            self, X, accept_sparse="csr", dtype=self._float(), reset=reset, ensure_min_samples=min_rows
-        )
-        return checked
+        dtype = self._float() if reset else self._engine.dtype
+        return validate_data(self, X, accept_sparse="csr", dtype=dtype, reset=reset, ensure_min_samples=min_rows)
 
     def _float(self) -> Any:
         try:

@@ -20,9 +20,9 @@ from csdpp.errors import InvalidInput
 
 Array = NDArray[Any]
 #: Rows scaled up by forgetting within one block stay below this factor.
-_LARGEST_SCALE = 1e4
-#: Above this entry of C = I + G'G its Cholesky factor loses digits; a QR of [I; G] does not.
-_LARGEST_GRAM = 1e6
+_LARGEST_SCALE = 1e2
+#: A block ends where the pivots of C = I + G'G differ by more than this factor, which is lost in digits.
+_LARGEST_SPREAD = 1e4
 
 
 class Regressor(Protocol):
@@ -34,7 +34,10 @@ class Regressor(Protocol):
         """How many of the ``wanted`` rows may go into one block."""
 
     def open(self, X: Any, m: int) -> tuple[Block, Any]:
-        """Lay out the rows of X for codes on ``m`` directions, and a plan for `close`; nothing is learned yet."""
+        """Lay out rows of X for codes on ``m`` directions, and a plan for `close`; nothing is learned yet.
+
+        The block holds the first of the rows, as many as are good together; at least one.
+        """
 
     def close(self, block: Block, plan: Any, *, carried: bool) -> None:
         """Learn the errors in ``block``; ``carried`` says that W follows the basis (W <- W T)."""
@@ -69,23 +72,18 @@ class OnlineRidge:
     def open(self, X: Any, m: int) -> tuple[Block, Any]:
         """Lay out the rows of X (n, d). Forgetting is scaling: A_i / mu^i = A_0 + sum_j x_j x_j' / mu^j."""
         X = X.toarray() if sparse.issparse(X) else X
-        n = len(X)
-        scale = self.forgetting ** (-0.5 * np.arange(1, n + 1)).astype(X.dtype)
+        scale = self.forgetting ** (-0.5 * np.arange(1, len(X) + 1)).astype(X.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             G = self.F.T @ (X * scale[:, None]).T
             C = G.T @ G
         if not np.isfinite(C).all():
             raise InvalidInput(_too_large(X))
-        identity = np.eye(n, dtype=C.dtype)
-        if C.diagonal().max() < _LARGEST_GRAM:
-            root = linalg.cholesky(C + identity, lower=True, check_finite=False)
-        else:
-            R = linalg.qr(np.vstack([identity, G]), mode="r", overwrite_a=True, check_finite=False)[0][:n]
-            root = np.ascontiguousarray((R * np.where(R.diagonal() < 0.0, -1.0, 1.0)[:, None]).T.astype(C.dtype))
+        C[np.diag_indices_from(C)] += 1.0
+        root, G, scale = _well_conditioned(C, G, scale)
         diagonal = root.diagonal().copy()
         # x_i / s_i inherits (s_j e_j): errors stay unscaled in E.
         L = np.tril(root / diagonal, -1) * (scale / scale[:, None])
-        return _layout(X @ self.W, L, 1.0 - 1.0 / diagonal**2, m), (G, root, scale)
+        return _layout(X[: len(root)] @ self.W, L, 1.0 - 1.0 / diagonal**2, m), (G, root, scale)
 
     def close(self, block: Block, plan: Any, *, carried: bool) -> None:
         """W <- W_0 T - V D^-1 E with V L' = F G, and F as above."""
@@ -156,6 +154,19 @@ class OnlineGradient:
             subtract_outer_inplace(self.W, X.data, X.indices, X.indptr, errors)
         else:
             _subtract_product_inplace(self.W, X.T, errors)
+
+
+def _well_conditioned(C: Array, G: Array, scale: Array) -> tuple[Array, Array, Array]:
+    """The Cholesky factor of the leading rows of C whose pivots are of like size, and what belongs to them.
+
+    The first rows of a stream with large features cannot share a block: C is then huge in one direction, and
+    its unit part is lost in rounding. Once such a row is learned, its direction is small for the next block.
+    """
+    root, failed_at = linalg.get_lapack_funcs("potrf", (C,))(C, lower=1, clean=1)
+    pivots = root.diagonal()[: failed_at - 1 if failed_at else None] ** 2
+    spread = np.maximum.accumulate(pivots) / np.minimum.accumulate(pivots)
+    n = max(1, int(np.searchsorted(spread, _LARGEST_SPREAD, side="right")))
+    return root[:n, :n], G[:, :n], scale[:n]
 
 
 def _layout(Z: Array, L: Array, gain: Array, m: int) -> Block:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from csdpp.errors import InvalidInput
 
@@ -88,7 +89,7 @@ class Targets:
         names = column_names(y)
         if self.named and names is not None and not np.array_equal(names, self.classes):
             if set(names) != set(self.classes):
-                odd = sorted(set(names) ^ set(self.classes), key=str)[:5]
+                odd = sorted(set(names.tolist()) ^ set(self.classes.tolist()), key=str)[:5]
                 raise InvalidInput(f"{self.who}: Y must have the label columns of the first call, differs in {odd}")
             y = y[list(self.classes)]
         matrix = as_matrix(y)
@@ -131,8 +132,8 @@ def _ragged_safe(y: Any) -> Any:
 
 def flat(who: str, y: Any) -> Array:
     """1-D classes; a single column is taken with a warning, as scikit-learn does."""
-    from sklearn.utils.validation import column_or_1d
-
+    if np.ndim(y) > 2:
+        raise InvalidInput(f"{who}: Y must be (n, K) indicators or 1-D classes, got shape {np.shape(y)}")
     array: Array = column_or_1d(y, warn=True)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidInput(f"{who}: y must not contain NaN or infinity; drop or impute those rows")
