@@ -11,10 +11,12 @@ a plane rotation moves the whole of z into one of them and leaves the others unt
 import numpy as np
 from numba import njit
 
+#: Sums may be taken in another order, so that they use vector registers; NaN and infinity mean what they mean.
+REORDER = {"reassoc", "contract", "nsz"}
 _MAX_ITERATIONS = 80
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def rank_one_eigen(sigma, z, rho, lam, V):
     """Write the eigenvalues (falling) into ``lam`` and the eigenvectors (columns) into ``V``.
 
@@ -27,17 +29,23 @@ def rank_one_eigen(sigma, z, rho, lam, V):
     for i in range(n):
         norm2 += y[i] * y[i]
     tol = 8.0 * np.finfo(np.float64).eps * max(d[0], rho * norm2)
-    G = np.zeros((n, n))  # columns: the deflated basis in terms of the given one
-    for i in range(n):
-        G[i, i] = 1.0
     active = np.empty(n, np.int64)
-    k = _deflate_inplace(d, y, rho * np.sqrt(norm2), tol, G, active)
-    delta = np.empty((k, k))  # delta[i, j] = d_i - lam_j over the active entries
+    turns = np.empty((n, 4))  # rotations: place p, place i, cosine, sine
+    k, turned = _deflate_inplace(d, y, rho * np.sqrt(norm2), tol, turns, active)
+    poles, weights = np.empty(k), np.empty(k)
+    for j in range(k):
+        poles[j] = d[active[j]]
+        weights[j] = rho * y[active[j]] ** 2
+    delta = np.empty((k, k))  # delta[j, i] = d_i - lam_j over the active entries
     slot = d.copy()  # eigenvalue in each place; a deflated place keeps its d
     for j in range(k):
-        slot[active[j]] = _secular_root(d, y, rho, active, k, j, delta)
+        slot[active[j]] = _secular_root(poles, weights, j, delta[j])
     S = np.empty((k, k))
-    _secular_vectors(d, y, rho, active, k, delta, S)
+    _secular_vectors(poles, delta, S)
+    for i in range(k):
+        if y[active[i]] < 0.0:
+            for j in range(k):
+                S[j, i] = -S[j, i]
     # Falling order. Insertion sort: the places are almost in order, and ties must keep theirs.
     order = np.arange(n)
     for i in range(1, n):
@@ -45,29 +53,30 @@ def rank_one_eigen(sigma, z, rho, lam, V):
         while j > 0 and slot[order[j - 1]] < slot[order[j]]:
             order[j - 1], order[j] = order[j], order[j - 1]
             j -= 1
-    place = np.full(n, -1)
+    column = np.empty(n, np.int64)
+    V[:, :] = 0.0
+    for j in range(n):
+        column[order[j]] = j
+        lam[j] = slot[order[j]]
+        V[order[j], j] = 1.0
     for j in range(k):
-        place[active[j]] = j
-    for column in range(n):
-        source = order[column]
-        lam[column] = slot[source]
-        j = place[source]
-        if j < 0:
-            for i in range(n):
-                V[i, column] = G[i, source]
-        else:
-            for i in range(n):
-                total = 0.0
-                for a in range(k):
-                    total += G[i, active[a]] * S[a, j]
-                V[i, column] = total
+        to = column[active[j]]
+        for i in range(k):
+            V[active[i], to] = S[j, i]
+    for turn in range(turned - 1, -1, -1):  # back from the deflated places to the given ones
+        p, i = int(turns[turn, 0]), int(turns[turn, 1])
+        c, s = turns[turn, 2], turns[turn, 3]
+        for j in range(n):
+            vp, vi = V[p, j], V[i, j]
+            V[p, j] = c * vp + s * vi
+            V[i, j] = c * vi - s * vp
 
 
-@njit(cache=True, nogil=True)
-def _deflate_inplace(d, y, weight, tol, G, active):
-    """Rotate coinciding entries, drop those without weight; return how many stay ``active``."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def _deflate_inplace(d, y, weight, tol, turns, active):
+    """Rotate coinciding entries, drop those without weight; return how many stay ``active``, and the rotations."""
     n = d.shape[0]
-    k = 0
+    k, turned = 0, 0
     for i in range(n):
         if weight * abs(y[i]) <= tol:
             y[i] = 0.0
@@ -81,72 +90,74 @@ def _deflate_inplace(d, y, weight, tol, G, active):
                 y[i], y[p] = r, 0.0
                 dp, di = d[p], d[i]
                 d[p], d[i] = c * c * dp + s * s * di, s * s * dp + c * c * di
-                for row in range(n):
-                    gp, gi = G[row, p], G[row, i]
-                    G[row, p] = c * gp - s * gi
-                    G[row, i] = s * gp + c * gi
+                turns[turned, 0], turns[turned, 1], turns[turned, 2], turns[turned, 3] = p, i, c, s
+                turned += 1
                 active[k - 1] = i
                 continue
         active[k] = i
         k += 1
-    return k
+    return k, turned
 
 
-@njit(cache=True, nogil=True)
-def _secular_root(d, y, rho, active, k, j, delta):
-    """The j-th largest root, as an offset from the nearer pole; fills column j of ``delta``.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDER)
+def _secular_sums(gaps, weights, tau, first, last):
+    """Sums of w_i / (gap_i - tau) and of their slopes, over ``first <= i < last``."""
+    total, slope = 0.0, 0.0
+    for i in range(first, last):
+        inverse = 1.0 / (gaps[i] - tau)
+        term = weights[i] * inverse
+        total += term
+        slope += term * inverse
+    return total, slope
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _secular_root(poles, weights, j, delta):
+    """The j-th largest root, as an offset from the nearer pole; fills ``delta`` with d_i - lam_j.
 
     Between two poles f grows from -inf to +inf. Each step replaces the terms below and above by one pole each,
-    equal in value and slope (Bunch, Nielsen, Sorensen, 1978), and solves the quadratic; a bracket guards it.
+    equal in value and slope (Bunch, Nielsen and Sorensen, 1978), and solves the quadratic; a bracket guards it.
     """
-    low = d[active[j]]
-    norm2 = 0.0
-    for a in range(k):
-        norm2 += y[active[a]] ** 2
-    gap = d[active[j - 1]] - low if j > 0 else rho * norm2
-    origin = j
-    lo, hi = 0.0, gap
-    if j > 0:
-        # Take the pole that is nearer: the sign of f in the middle tells.
-        f = 1.0
-        for a in range(k):
-            f += rho * y[active[a]] ** 2 / ((d[active[a]] - low) - 0.5 * gap)
-        if f < 0.0:
-            origin = j - 1
+    k = poles.shape[0]
+    eps = np.finfo(np.float64).eps
+    base = poles[j]
+    gaps = delta  # the poles as seen from the base: written out, so that no reordering can undo the difference
+    for i in range(k):
+        gaps[i] = poles[i] - base
+    if j == 0:
+        reach = 0.0
+        for i in range(k):
+            reach += weights[i]
+        lo, hi = 0.0, reach * (1.0 + 4.0 * eps)
+        tau = min(hi, weights[0] * (1.0 + 1e-7))
+    else:
+        gap = gaps[j - 1]
+        low, _ = _secular_sums(gaps, weights, 0.5 * gap, j, k)
+        high, _ = _secular_sums(gaps, weights, 0.5 * gap, 0, j)
+        if 1.0 + low + high < 0.0:  # the root lies beyond the middle, nearer to the pole above
+            base = poles[j - 1]
+            for i in range(k):
+                gaps[i] = poles[i] - base
             lo, hi = -0.5 * gap, 0.0
         else:
-            hi = 0.5 * gap
-    base = d[active[origin]]
-    tau = 0.5 * (lo + hi) if j > 0 else min(hi, rho * y[active[0]] ** 2 * 1.0000001)
-    if j == 0:
-        hi = hi * (1.0 + 4.0 * np.finfo(np.float64).eps)
+            lo, hi = 0.0, 0.5 * gap
+        tau = 0.5 * (lo + hi)
     for _ in range(_MAX_ITERATIONS):
-        psi, dpsi, phi, dphi, size = 0.0, 0.0, 0.0, 0.0, 1.0
-        for a in range(k):
-            gap_a = (d[active[a]] - base) - tau
-            q = y[active[a]] / gap_a
-            term = rho * y[active[a]] * q
-            slope = rho * q * q
-            size += abs(term)
-            if a >= j:
-                psi += term
-                dpsi += slope
-            else:
-                phi += term
-                dphi += slope
+        psi, dpsi = _secular_sums(gaps, weights, tau, j, k)  # negative
+        phi, dphi = _secular_sums(gaps, weights, tau, 0, j)  # positive
         f = 1.0 + psi + phi
-        if abs(f) <= np.finfo(np.float64).eps * size:
+        if abs(f) <= eps * (1.0 - psi + phi):
             break
         if f < 0.0:
             lo = tau
         else:
             hi = tau
-        below = (d[active[j]] - base) - tau
+        below = gaps[j] - tau
         if j == 0:
             c = f - below * dpsi
             step = below + dpsi * below * below / c if c > 0.0 else 0.0
         else:
-            above = (d[active[j - 1]] - base) - tau
+            above = gaps[j - 1] - tau
             c = f - below * dpsi - above * dphi
             half = (below + above) * f - below * above * (dpsi + dphi)
             b = below * above * f
@@ -161,30 +172,32 @@ def _secular_root(d, y, rho, active, k, j, delta):
         if new in (tau, lo, hi):
             break
         tau = new
-    for a in range(k):
-        delta[a, j] = (d[active[a]] - base) - tau
+    for i in range(k):
+        delta[i] = gaps[i] - tau
     return base + tau
 
 
-@njit(cache=True, nogil=True)
-def _secular_vectors(d, y, rho, active, k, delta, S):
-    """Column j of S is z-hat_i / (lam_j - d_i), normalised, with
+@njit(cache=True, nogil=True, error_model="numpy")
+def _secular_vectors(poles, delta, S):
+    """Row j of S is |z-hat_i| / (lam_j - d_i), normalised, with
 
-    z-hat_i^2 = prod_j (lam_j - d_i) / prod_{j != i} (d_j - d_i) / rho.
+    z-hat_i^2 = prod_j (lam_j - d_i) / prod_{j != i} (d_j - d_i)   (times 1 / rho, which normalising removes).
     """
+    k = poles.shape[0]
+    square = np.empty(k)
     for i in range(k):
-        square = -delta[i, i] / rho
-        for j in range(k):
-            if j != i:
-                square *= delta[i, j] / (d[active[i]] - d[active[j]])
-        root = np.sqrt(abs(square))
-        root = root if y[active[i]] >= 0.0 else -root
-        for j in range(k):
-            S[i, j] = -root / delta[i, j]
+        square[i] = -delta[i, i]
+    for j in range(k):
+        for i in range(k):
+            if i != j:
+                square[i] *= delta[j, i] / (poles[i] - poles[j])
+    for i in range(k):
+        square[i] = np.sqrt(abs(square[i]))
     for j in range(k):
         norm = 0.0
         for i in range(k):
-            norm += S[i, j] * S[i, j]
-        norm = np.sqrt(norm)
+            S[j, i] = -square[i] / delta[j, i]
+            norm += S[j, i] * S[j, i]
+        norm = 1.0 / np.sqrt(norm)
         for i in range(k):
-            S[i, j] /= norm
+            S[j, i] *= norm

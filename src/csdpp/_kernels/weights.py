@@ -333,8 +333,7 @@ def count_weights(cost, weighting, y, y_hat, out):
 
     Returns the report (status, c right, c wrong) on the first violation of c(y, y) = 0 or of the
     monotonicity that was met, FINE if none, or on a value that is not finite. "ordered" and "marginal" take
-    O(K + mistakes),
-    "shapley" and "mean" O(K + mistakes^1.5); scratch O(mistakes).
+    O(K + mistakes), "shapley" and "mean" O(K + mistakes^1.5); scratch O(mistakes).
     """
     report = np.zeros(3)
     tp, fp, fn, tn = row_counts(y, y_hat)
