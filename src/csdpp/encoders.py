@@ -8,7 +8,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from csdpp._kernels.msg import FULL, HELD, Basis, choose_keep_inplace, msg_step_inplace, noise_level
+from csdpp._kernels.msg import (
+    FULL,
+    HELD,
+    choose_keep_inplace,
+    close_strip,
+    make_basis,
+    make_turn,
+    msg_step_inplace,
+    noise_level,
+    open_strip,
+)
 from csdpp._kernels.omp import pursue_rows
 
 Array = NDArray[Any]
@@ -61,7 +71,8 @@ class CappedMSG:
         m = min(M + 1, K)
         self.M = M
         self.sampled = decode_with == "sample"
-        self.basis = Basis(np.zeros((m, K), dtype), np.zeros(m), np.zeros(m), np.zeros(3, np.int64))
+        self.basis = make_basis(m, K, dtype)
+        self._turn = make_turn(self.basis)
 
     @property
     def directions(self) -> Array:
@@ -80,9 +91,10 @@ class CappedMSG:
 
     def update(self, v: Array, eta: float, u: float = 0.0) -> None:
         """Take in one label vector (K,) with step ``eta``; ``u`` in [0, 1) picks the row to drop."""
-        m = len(self.basis.sigma)
-        v = np.ascontiguousarray(v, self.basis.Q.dtype)
-        msg_step_inplace(self.basis, self.M, v, eta, noise_level(v, v), np.empty(0), np.empty((m, m)))
+        v = np.ascontiguousarray(v, self.basis.frame.dtype)
+        open_strip(self.basis, self._turn)
+        msg_step_inplace(self.basis, self._turn, self.M, v, eta, noise_level(v, v), np.empty(0))
+        close_strip(self.basis, self._turn)
         choose_keep_inplace(self.basis, self.M, self.sampled, u)
 
     def encode(self, V: Array) -> Array:

@@ -19,10 +19,12 @@ from csdpp._kernels.block import (
     PBT,
     Block,
     Recipe,
+    end_strip,
     learn_row,
     make_work,
     predict_row,
     run_rows,
+    start_strip,
 )
 from csdpp.costs import Cost
 from csdpp.encoders import CappedMSG, CompressedSensing, Encoder
@@ -147,7 +149,7 @@ class FollowingEngine(_BlockEngine):
         self.o = np.zeros(self.K)  # the reference; float64 always: a running mean must not stall
         self.clock = np.zeros(2)  # rows learned, and the same with forgetting
         p = regressor.W.shape[1]
-        self.work = make_work(self.m, self.K, p, self.dtype)
+        self.work = make_work(encoder.basis, p)
 
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
         """See `Engine`. A user's cost that fails leaves the engine as it was before the call."""
@@ -174,10 +176,15 @@ class FollowingEngine(_BlockEngine):
         if self.cost._kind >= 0:
             run_rows(recipe, basis, block, self.o, self.clock, self.work, Y, uniforms, Y_hat, bound)
             return
-        for i in range(len(Y)):
-            predict_row(i, recipe, basis, block, self.o, self.work, Y_hat[i])
-            self.cost._weights_row(Y[i], Y_hat[i], recipe.weighting, self.work.delta)
-            learn_row(i, recipe, basis, block, self.o, self.clock, self.work, Y[i], uniforms[i], bound)
+        strip = len(basis.frame) - self.m
+        for first in range(0, len(Y), strip):
+            last = min(first + strip, len(Y))
+            start_strip(first, last, recipe, basis, block, self.work)
+            for i in range(first, last):
+                predict_row(i, first, recipe, basis, block, self.o, self.work, Y_hat[i])
+                self.cost._weights_row(Y[i], Y_hat[i], recipe.weighting, self.work.delta)
+                learn_row(i, first, last, recipe, basis, block, self.o, self.clock, self.work, Y[i], uniforms[i], bound)
+            end_strip(first, recipe, basis, block, self.work)
 
     def _answer(self, features: Any) -> Array:
         """Scores s = o + Q' (keep * z) of rows with their constant feature."""

@@ -132,8 +132,9 @@ def _ragged_safe(y: Any) -> Any:
 
 def flat(who: str, y: Any) -> Array:
     """1-D classes; a single column is taken with a warning, as scikit-learn does."""
-    if np.ndim(y) > 2:
-        raise InvalidInput(f"{who}: Y must be (n, K) indicators or 1-D classes, got shape {np.shape(y)}")
+    shape = np.asarray(y).shape
+    if len(shape) > 2:
+        raise InvalidInput(f"{who}: Y must be (n, K) indicators or 1-D classes, got shape {shape}")
     array: Array = column_or_1d(y, warn=True)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidInput(f"{who}: y must not contain NaN or infinity; drop or impute those rows")

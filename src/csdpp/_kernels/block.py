@@ -7,6 +7,7 @@ predicted before it is learned as
     z_i = (x_i W_0) T - sum_{j < i} L_ij e_j,
 
 T the product of the basis changes so far and e_j the errors of the earlier rows, carried along with the basis.
+The rows go in strips: what earlier strips contribute is one matrix product at the start of a strip.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +16,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from csdpp._kernels.msg import HELD, choose_keep_inplace, msg_step_inplace, noise_level
+from csdpp._kernels.msg import (
+    HELD,
+    WIDTH,
+    Basis,
+    Turn,
+    choose_keep_inplace,
+    close_strip,
+    make_turn,
+    msg_step_inplace,
+    noise_level,
+    open_strip,
+)
+from csdpp._kernels.vectors import add_rows, dots
 from csdpp._kernels.weights import builtin_weights
 
 PBC, PBT, NONE = range(3)
@@ -39,7 +52,7 @@ class Recipe(NamedTuple):
 class Block(NamedTuple):
     """What the regressor lays out for n rows; p = K for PBC, else the rows of Q."""
 
-    Z: NDArray[Any]  # (n, p), x_i W_0
+    Z: NDArray[Any]  # (n, p), x_i W_0, less what earlier strips contribute once its strip is open
     L: NDArray[Any]  # (n, n), how much of the error of row j < i the prediction of row i inherits
     gain: NDArray[Any]  # (n,), the share of its own error that a row loses by being learned
     E: NDArray[Any]  # (n, p), errors, filled row by row
@@ -50,55 +63,77 @@ class Work(NamedTuple):
     """Scratch of one row, and what it leaves for the caller."""
 
     z: NDArray[Any]  # (p,), the regressor's answer
-    code: NDArray[Any]  # (m,), the code that was decoded
+    code: NDArray[np.float64]  # (m,), the code that was decoded
     s: NDArray[Any]  # (K,), scores, then v
     c: NDArray[Any]  # (K,), what the encoder takes in
     delta: NDArray[np.float64]  # (K,), label weights
-    R: NDArray[np.float64]  # (m, m), the last change of basis
+    on_frame: NDArray[Any]  # (m + strip,), coordinates on the frame
+    turned: NDArray[np.float64]  # (m, m), product of the basis changes of this strip
+    turn: Turn
 
 
-def make_work(m: int, K: int, p: int, dtype: Any) -> Work:
-    """Scratch for codes of ``p`` numbers, ``m`` held directions and ``K`` labels."""
-    z, code, s, c = (np.zeros(size, dtype) for size in (p, m, K, K))
-    return Work(z, code, s, c, np.zeros(K), np.zeros((m, m)))
+def make_work(basis: Basis, p: int) -> Work:
+    """Scratch for codes of ``p`` numbers."""
+    m, (rows, K), dtype = len(basis.sigma), basis.frame.shape, basis.frame.dtype
+    z, s, c, on_frame = (np.zeros(size, dtype) for size in (p, K, K, rows))
+    return Work(z, np.zeros(m), s, c, np.zeros(K), on_frame, np.zeros((m, m)), make_turn(basis))
 
 
-@njit(cache=True, nogil=True)
-def predict_row(i, recipe, basis, block, o, work, y_hat):
+@njit(cache=True, nogil=True, error_model="numpy")
+def start_strip(first, last, recipe, basis, block, work):
+    """Rows ``first`` to ``last``: Z <- Z T - L E, as far as the rows before them go."""
+    open_strip(basis, work.turn)
+    Z = block.Z[first:last]
+    if recipe.basis == PBT:
+        Z[:, :] = Z @ block.T.astype(Z.dtype)
+        work.turned[:, :] = 0.0
+        for a in range(work.turned.shape[0]):
+            work.turned[a, a] = 1.0
+    if first > 0:
+        Z -= np.ascontiguousarray(block.L[first:last, :first]) @ block.E[:first]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def end_strip(first, recipe, basis, block, work):
+    """Multiply the basis out, and carry to it the errors before the strip and T."""
+    close_strip(basis, work.turn)
+    if recipe.basis == PBT:
+        if first > 0:
+            block.E[:first] = block.E[:first] @ work.turned.astype(block.E.dtype)
+        block.T[:, :] = block.T @ work.turned
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def predict_row(i, first, recipe, basis, block, o, work, y_hat):
     """Scores of row i and its labels: s = o + Q' (keep * code), positive where s >= 0 (sign(0) = +1)."""
-    Q, held = basis.Q, basis.counts[HELD]
-    z, code, s = work.z, work.code, work.s
-    p = z.shape[0]
+    held, width = basis.counts[HELD], basis.counts[WIDTH]
+    z, code, s, on_frame, F = work.z, work.code, work.s, work.on_frame, work.turn.F
+    z[:] = block.Z[i]
+    add_rows(block.E, first, i, block.L[i, first:], -1.0, z)
+    code[:] = 0.0
     if recipe.basis == PBC:
-        for k in range(p):
-            z[k] = block.Z[i, k]
-    else:
-        for b in range(p):
-            z[b] = 0.0
-        for a in range(p):
-            for b in range(p):
-                z[b] += block.Z[i, a] * block.T[a, b]
-    for j in range(i):
-        weight = block.L[i, j]
-        for k in range(p):
-            z[k] -= weight * block.E[j, k]
-    if recipe.basis == PBC:
-        for k in range(p):
+        for k in range(s.shape[0]):
             s[k] = z[k] - o[k]
-        code[:held] = Q[:held] @ s
+        dots(basis.frame, 0, width, s, on_frame)
+        for a in range(held):
+            for b in range(width):
+                code[a] += F[a, b] * on_frame[b]
     else:
-        code[:held] = z[:held]
-    s[:] = o
+        for a in range(held):
+            code[a] = z[a]
+    on_frame[:] = 0.0
     for a in range(held):
         weight = basis.keep[a] * code[a]
-        for k in range(s.shape[0]):
-            s[k] += weight * Q[a, k]
+        for b in range(width):
+            on_frame[b] += weight * F[a, b]
+    s[:] = o
+    add_rows(basis.frame, 0, width, on_frame, 1.0, s)
     for k in range(s.shape[0]):
         y_hat[k] = s[k] >= 0.0
 
 
-@njit(cache=True, nogil=True)
-def learn_row(i, recipe, basis, block, o, clock, work, y, uniforms, bound):
+@njit(cache=True, nogil=True, error_model="numpy")
+def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, uniforms, bound):
     """Learn row i, predicted just before, with the label weights in ``work.delta``."""
     K = o.shape[0]
     z, v, c = work.z, work.s, work.c
@@ -110,61 +145,85 @@ def learn_row(i, recipe, basis, block, o, clock, work, y, uniforms, bound):
     clock[STEPS] += 1.0
     clock[MASS] = recipe.forgetting * clock[MASS] + 1.0
     if recipe.mean:
+        share = 1.0 / clock[MASS]
         for k in range(K):
-            o[k] += (v[k] - o[k]) / clock[MASS]
+            o[k] += (v[k] - o[k]) * share
     for k in range(K):
         c[k] = v[k] - o[k]
     if recipe.basis == PBC:
         # H learns before the basis moves: the fit of this row is then z - gain (z - v).
+        gain = block.gain[i]
         for k in range(K):
             e = z[k] - v[k]
             block.E[i, k] = e
             if recipe.feature:
-                c[k] = z[k] - block.gain[i] * e - o[k]
+                c[k] = z[k] - gain * e - o[k]
     eta = recipe.rate / np.sqrt(clock[MASS]) * recipe.M / K
-    msg_step_inplace(basis, recipe.M, c, eta, noise_level(v, o), uniforms[1:], work.R)
+    msg_step_inplace(basis, work.turn, recipe.M, c, eta, noise_level(v, o), uniforms[1:])
+    if recipe.basis == PBT:
+        _carry(i, first, last, block, work)
     if recipe.basis != PBC:
-        _code_error(i, recipe, basis, block, work)
+        for a in range(basis.counts[HELD]):
+            block.E[i, a] = z[a] - work.turn.target[a]
     choose_keep_inplace(basis, recipe.M, recipe.sampled, uniforms[0])
 
 
-@njit(cache=True, nogil=True)
-def _code_error(i, recipe, basis, block, work):
-    """e_i = R' z_i - Q c, after T <- T R and E <- E R where the learner follows the basis (PBT)."""
-    held = basis.counts[HELD]
-    z = work.z
-    if recipe.basis == PBT:
-        block.T[:, :] = block.T @ work.R
-        block.E[:i] = block.E[:i] @ work.R.astype(block.E.dtype)
-    target = basis.Q[:held] @ work.c
-    for b in range(held):
-        e = -target[b]
-        if recipe.basis == PBT:
-            for a in range(z.shape[0]):
-                e += z[a] * work.R[a, b]
-        else:
-            e += z[b]
-        block.E[i, b] = e
+@njit(cache=True, nogil=True, error_model="numpy")
+def _carry(i, first, last, block, work):
+    """What is written in the old basis, of this strip, into the new one: X <- X R."""
+    R = work.turn.R
+    m = R.shape[0]
+    old = np.empty(m)
+    for row in range(first, i):
+        _turn_row(block.E[row], R, old)
+    _turn_row(work.z, R, old)
+    for row in range(i + 1, last):
+        _turn_row(block.Z[row], R, old)
+    if m < 32:
+        for a in range(m):
+            _turn_row(work.turned[a], R, old)
+    else:
+        work.turned[:, :] = work.turned @ R
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _turn_row(x, R, old):
+    for a in range(x.shape[0]):
+        old[a] = x[a]
+    x[:] = 0.0
+    for a in range(x.shape[0]):
+        for b in range(x.shape[0]):
+            x[b] += old[a] * R[a, b]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _bound_terms(basis, work, v, o, out):
     """Theorems 1 and 3: prediction error |keep^(1/2) (code - Q y')|^2, reconstruction error of y' = v - o."""
+    held, width = basis.counts[HELD], basis.counts[WIDTH]
     c = (v - o).astype(v.dtype)
-    held = basis.counts[HELD]
-    projected = basis.Q[:held] @ c
+    on_frame = np.empty(width, v.dtype)
+    dots(basis.frame, 0, width, c, on_frame)
     out[0], out[1] = 0.0, 0.0
     for k in range(c.shape[0]):
         out[1] += c[k] * c[k]
     for a in range(held):
-        out[0] += basis.keep[a] * (work.code[a] - projected[a]) ** 2
-        out[1] -= basis.keep[a] * projected[a] ** 2
+        projected = 0.0
+        for b in range(width):
+            projected += work.turn.F[a, b] * on_frame[b]
+        out[0] += basis.keep[a] * (work.code[a] - projected) ** 2
+        out[1] -= basis.keep[a] * projected**2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def run_rows(recipe, basis, block, o, clock, work, Y, uniforms, Y_hat, bound):
     """Predict, weigh and learn the rows of a block one after the other (built-in costs)."""
-    for i in range(Y.shape[0]):
-        predict_row(i, recipe, basis, block, o, work, Y_hat[i])
-        builtin_weights(recipe.cost, recipe.weighting, Y[i], Y_hat[i], work.delta)
-        learn_row(i, recipe, basis, block, o, clock, work, Y[i], uniforms[i], bound)
+    n = Y.shape[0]
+    strip = basis.frame.shape[0] - basis.sigma.shape[0]
+    for first in range(0, n, strip):
+        last = min(first + strip, n)
+        start_strip(first, last, recipe, basis, block, work)
+        for i in range(first, last):
+            predict_row(i, first, recipe, basis, block, o, work, Y_hat[i])
+            builtin_weights(recipe.cost, recipe.weighting, Y[i], Y_hat[i], work.delta)
+            learn_row(i, first, last, recipe, basis, block, o, clock, work, Y[i], uniforms[i], bound)
+        end_strip(first, recipe, basis, block, work)

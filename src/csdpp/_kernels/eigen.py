@@ -11,8 +11,9 @@ a plane rotation moves the whole of z into one of them and leaves the others unt
 import numpy as np
 from numba import njit
 
-#: Sums may be taken in another order, so that they use vector registers; NaN and infinity mean what they mean.
-REORDER = {"reassoc", "contract", "nsz"}
+from csdpp._kernels.vectors import REORDER
+
+_EPS = float(np.finfo(np.float64).eps)
 _MAX_ITERATIONS = 80
 
 
@@ -28,7 +29,7 @@ def rank_one_eigen(sigma, z, rho, lam, V):
     norm2 = 0.0
     for i in range(n):
         norm2 += y[i] * y[i]
-    tol = 8.0 * np.finfo(np.float64).eps * max(d[0], rho * norm2)
+    tol = 8.0 * _EPS * max(d[0], rho * norm2)
     active = np.empty(n, np.int64)
     turns = np.empty((n, 4))  # rotations: place p, place i, cosine, sine
     k, turned = _deflate_inplace(d, y, rho * np.sqrt(norm2), tol, turns, active)
@@ -119,7 +120,6 @@ def _secular_root(poles, weights, j, delta):
     equal in value and slope (Bunch, Nielsen and Sorensen, 1978), and solves the quadratic; a bracket guards it.
     """
     k = poles.shape[0]
-    eps = np.finfo(np.float64).eps
     base = poles[j]
     gaps = delta  # the poles as seen from the base: written out, so that no reordering can undo the difference
     for i in range(k):
@@ -128,7 +128,7 @@ def _secular_root(poles, weights, j, delta):
         reach = 0.0
         for i in range(k):
             reach += weights[i]
-        lo, hi = 0.0, reach * (1.0 + 4.0 * eps)
+        lo, hi = 0.0, reach * (1.0 + 4.0 * _EPS)
         tau = min(hi, weights[0] * (1.0 + 1e-7))
     else:
         gap = gaps[j - 1]
@@ -146,7 +146,7 @@ def _secular_root(poles, weights, j, delta):
         psi, dpsi = _secular_sums(gaps, weights, tau, j, k)  # negative
         phi, dphi = _secular_sums(gaps, weights, tau, 0, j)  # positive
         f = 1.0 + psi + phi
-        if abs(f) <= eps * (1.0 - psi + phi):
+        if abs(f) <= _EPS * (1.0 - psi + phi):
             break
         if f < 0.0:
             lo = tau

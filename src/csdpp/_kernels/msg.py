@@ -1,9 +1,11 @@
-"""One step of capped MSG (Arora, Cotter and Srebro, 2013; section 3.3 of the paper) in factored form.
+"""Capped MSG (Arora, Cotter and Srebro, 2013; section 3.3 of the paper) in factored form.
 
     U <- projection of (U + eta c c') onto {0 <= U <= I, trace(U) = M, rank(U) <= M + 1},   U = Q' diag(sigma) Q
 
-The step needs the eigenpairs of diag(sigma) + eta r r' only, where r holds the coordinates of c on the held
-directions and on the part of c that they miss.
+A step needs the eigenpairs of diag(sigma) + eta r r' only, where r holds the coordinates of c on the held
+directions and on the part of c that they miss. Turning the rows of Q by them costs O(M^2 K), so over a strip of
+rows Q is not turned at all: it is F times a frame, the rows that Q had at the start and the c that came since.
+A step turns F, O(M^2 (M + strip)), and Q is multiplied out once, at the end of the strip.
 """
 
 from typing import Any, NamedTuple
@@ -14,60 +16,106 @@ from numpy.typing import NDArray
 
 from csdpp._kernels.capped import project_capped_inplace
 from csdpp._kernels.eigen import rank_one_eigen
+from csdpp._kernels.vectors import add_rows, dot, dots
 
-HELD, FULL, UPDATES = 0, 1, 2
-#: Updates between two re-orthogonalisations. Rounding adds about 1e-16 an update; the repair squares the defect.
+HELD, FULL, UPDATES, REPAIRED, WIDTH = range(5)
+#: Updates between two re-orthogonalisations. Rounding adds about 1e-15 an update; the repair squares the defect.
 REPAIR_EVERY = 128
+#: Below this share of |c|^2 what Q misses of c is computed, not told from |c|^2 - |r|^2.
+_SHARE_OF_LENGTH = 0.01
 _CHUNK = 512
 
 
 class Basis(NamedTuple):
     """The held directions; plain arrays, so that compiled code and Python share them."""
 
-    Q: NDArray[Any]  # (m, K), rows orthonormal, falling sigma; m = min(M + 1, K), rows past `held` are zero
-    sigma: NDArray[np.float64]  # (m,), the spectrum of U
+    frame: NDArray[Any]  # (m + strip, K): Q (m, K), orthonormal rows, then room for the strip; m = min(M + 1, K)
+    sigma: NDArray[np.float64]  # (m,), the spectrum of U, falling
     keep: NDArray[np.float64]  # (m,), how much of each code the decoder takes
-    counts: NDArray[np.int64]  # held directions, whether the trace has reached M, updates so far
+    counts: NDArray[np.int64]  # held directions, whether the trace is M, updates, updates at the last repair, width
+
+    @property
+    def Q(self) -> NDArray[Any]:
+        """The directions between two strips (m, K); rows past those held are zero."""
+        return self.frame[: len(self.sigma)]
 
 
-@njit(cache=True, nogil=True)
-def msg_step_inplace(basis, M, c, eta, noise, flips, R):
-    """Take the example ``c`` (K,) in with step ``eta`` and write Q_old Q_new' into ``R`` (m, m). O(M^2 K).
+class Turn(NamedTuple):
+    """How the basis stands in its frame, and what the last step did."""
+
+    F: NDArray[np.float64]  # (m, m + strip), Q = F frame
+    R: NDArray[np.float64]  # (m, m), Q_old Q_new' of the last step
+    target: NDArray[np.float64]  # (m,), Q_new c of the last step
+
+
+def strip_length(m: int) -> int:
+    """Rows after which turning Q at once is cheaper than dragging the frame along: about m, within bounds."""
+    return max(4, min(32, m))
+
+
+def make_basis(m: int, K: int, dtype: Any) -> Basis:
+    """No direction held yet."""
+    return Basis(np.zeros((m + strip_length(m), K), dtype), np.zeros(m), np.zeros(m), np.zeros(5, np.int64))
+
+
+def make_turn(basis: Basis) -> Turn:
+    """Scratch for ``basis``."""
+    m = len(basis.sigma)
+    return Turn(np.zeros((m, len(basis.frame))), np.zeros((m, m)), np.zeros(m))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def open_strip(basis, turn):
+    """F = I: the frame is Q."""
+    held = basis.counts[HELD]
+    turn.F[:, :] = 0.0
+    for i in range(held):
+        turn.F[i, i] = 1.0
+    basis.counts[WIDTH] = held
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def close_strip(basis, turn):
+    """Q <- F frame, a chunk of columns at a time so that it stays in cache; repaired now and then."""
+    frame, held, width = basis.frame, basis.counts[HELD], basis.counts[WIDTH]
+    K = frame.shape[1]
+    F = np.ascontiguousarray(turn.F[:held, :width]).astype(frame.dtype)
+    for start in range(0, K, _CHUNK):
+        stop = min(start + _CHUNK, K)
+        old = np.ascontiguousarray(frame[:width, start:stop])
+        frame[:held, start:stop] = F @ old
+    if basis.counts[UPDATES] - basis.counts[REPAIRED] >= REPAIR_EVERY:
+        orthonormalise_inplace(frame, held)
+        basis.counts[REPAIRED] = basis.counts[UPDATES]
+    open_strip(basis, turn)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def msg_step_inplace(basis, turn, M, c, eta, noise, flips):
+    """Take the example ``c`` (K,) in with step ``eta``; at most as many steps as the frame has room for.
 
     A length of at most ``noise`` counts as zero: c is a difference, and where its parts are equal what is left is
     rounding, which must not become a direction (`noise_level`).
 
     ``flips`` (m,), if not empty, holds uniform numbers that turn the signs of the new directions: an eigenvector
     has no sign of its own, and a learner that does not follow the basis (``none``) must not profit from ours.
+
+    O((M + strip) K) and O(M^2 (M + strip)).
     """
-    Q, held = basis.Q, basis.counts[HELD]
-    m, K = Q.shape
+    frame, F, R = basis.frame, turn.F, turn.R
+    held, width = basis.counts[HELD], basis.counts[WIDTH]
+    m, K = basis.sigma.shape[0], frame.shape[1]
     R[:, :] = 0.0
+    turn.target[:] = 0.0
     for i in range(held):
         R[i, i] = 1.0
-    norm = 0.0
-    for k in range(K):
-        norm += c[k] * c[k]
-    norm = np.sqrt(norm)
-    if norm <= noise or eta == 0.0:
+    length2 = dot(c, c)
+    if np.sqrt(length2) <= noise or eta == 0.0:
         return
     r = np.zeros(held + 1)
-    rest = c.copy()
-    for _ in range(2):  # twice is enough: the second pass removes what rounding left of the first
-        part = Q[:held] @ rest
-        for i in range(held):
-            r[i] += part[i]
-            for k in range(K):
-                rest[k] -= part[i] * Q[i, k]
-    missed = 0.0
-    for k in range(K):
-        missed += rest[k] * rest[k]
-    missed = np.sqrt(missed)
-    size = held
-    if held < K and missed > noise:
-        r[held] = missed
-        rest /= missed
-        size = held + 1
+    missing = np.zeros(width + 1)  # the missed part, of length one, in terms of the frame
+    missed = _split(frame, F, held, width, c, length2, noise, r, missing)
+    size = held + 1 if held < K and missed > 0.0 else held
     spectrum = np.zeros(size)
     spectrum[:held] = basis.sigma[:held]
     lam = np.empty(size)
@@ -76,19 +124,90 @@ def msg_step_inplace(basis, M, c, eta, noise, flips, R):
     kept = min(size, m)
     if flips.shape[0] > 0:
         _sign_inplace(V, kept, flips)
-    _rotate_inplace(Q, held, V, kept, rest)
+    if size > held:
+        width += 1
+    _turn_inplace(F, V, held, kept, width, missing)
     basis.sigma[:kept] = lam[:kept]
     full = project_capped_inplace(basis.sigma, kept, M, basis.counts[FULL] == 1)
-    R[:held, :] = 0.0
-    R[:held, :kept] = V[:held, :kept]
-    basis.counts[HELD] = kept
+    for i in range(held):
+        R[i, i] = 0.0
+        for j in range(kept):
+            R[i, j] = V[i, j]
+    for i in range(size):
+        for j in range(kept):
+            turn.target[j] += V[i, j] * r[i]
+    basis.counts[HELD], basis.counts[WIDTH] = kept, width
     basis.counts[FULL] = 1 if full else 0
     basis.counts[UPDATES] += 1
-    if basis.counts[UPDATES] % REPAIR_EVERY == 0:
-        orthonormalise_inplace(Q, kept)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _split(frame, F, held, width, c, length2, noise, r, missing):
+    """Coordinates r of c on Q, the length of what Q misses, and its direction in terms of the frame.
+
+    The frame gets one row more, at ``width``: c itself, from which Q r is still to be taken away, where that
+    loses no more than a digit; else the missed part, computed and orthogonalised twice.
+    """
+    on_frame = np.empty(width, frame.dtype)
+    along = np.zeros(width)  # F' r
+    missed2 = length2
+    dots(frame, 0, width, c, on_frame)
+    for i in range(held):
+        for b in range(width):
+            r[i] += F[i, b] * on_frame[b]
+        missed2 -= r[i] * r[i]
+    row = frame[width]
+    row[:] = c
+    if missed2 >= _SHARE_OF_LENGTH * length2:
+        missed = np.sqrt(missed2)
+        for i in range(held):
+            for b in range(width):
+                along[b] += r[i] * F[i, b]
+        for b in range(width):
+            missing[b] = -along[b] / missed
+        missing[width] = 1.0 / missed
+        r[held] = missed
+        return missed
+    for turn in range(2):  # twice is enough: the second pass removes what rounding left of the first
+        if turn > 0:
+            dots(frame, 0, width, row, on_frame)
+        along[:] = 0.0
+        for i in range(held):
+            part = 0.0
+            for b in range(width):
+                part += F[i, b] * on_frame[b]
+            if turn > 0:
+                r[i] += part
+            for b in range(width):
+                along[b] += part * F[i, b]
+        add_rows(frame, 0, width, along, -1.0, row)
+    missed = np.sqrt(dot(row, row))
+    if missed <= noise:
+        return 0.0
+    row /= missed
+    missing[width] = 1.0
+    r[held] = missed
+    return missed
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _turn_inplace(F, V, held, kept, width, missing):
+    """F[:kept] <- V' [F[:held]; missing]."""
+    size = V.shape[0]
+    new = np.zeros((kept, width))
+    for i in range(size):
+        for j in range(kept):
+            v = V[i, j]
+            if i < held:
+                for b in range(width):
+                    new[j, b] += v * F[i, b]
+            else:
+                for b in range(width):
+                    new[j, b] += v * missing[b]
+    F[:kept, :width] = new
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _sign_inplace(V, kept, flips):
     """Turn each column so that its largest entry is positive, then negative where its uniform number says so."""
     for j in range(kept):
@@ -100,7 +219,7 @@ def _sign_inplace(V, kept, flips):
             V[:, j] = -V[:, j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def noise_level(v, o):
     """Below this length v - o is taken for rounding: eps^(2/3) sqrt(|v|^2 + |o|^2), 4e-11 of it in float64."""
     lengths = 0.0
@@ -109,29 +228,7 @@ def noise_level(v, o):
     return np.finfo(v.dtype).eps ** (2.0 / 3.0) * np.sqrt(lengths)
 
 
-@njit(cache=True, nogil=True)
-def _rotate_inplace(Q, held, V, kept, extra):
-    """Q[:kept] <- V' [Q[:held]; extra], a strip of columns at a time so that it stays in cache."""
-    size, K = V.shape[0], Q.shape[1]
-    strip = np.empty((size, min(K, _CHUNK)), Q.dtype)
-    for start in range(0, K, _CHUNK):
-        width = min(_CHUNK, K - start)
-        for i in range(held):
-            for k in range(width):
-                strip[i, k] = Q[i, start + k]
-        if size > held:
-            for k in range(width):
-                strip[held, k] = extra[start + k]
-        for j in range(kept):
-            for k in range(width):
-                Q[j, start + k] = 0.0
-            for i in range(size):
-                v = V[i, j]
-                for k in range(width):
-                    Q[j, start + k] += v * strip[i, k]
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def orthonormalise_inplace(Q, held):
     """One Newton-Schulz step toward the nearest orthonormal rows: Q <- Q + (I - Q Q') Q / 2.
 
@@ -145,7 +242,7 @@ def orthonormalise_inplace(Q, held):
     P += defect @ P
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def choose_keep_inplace(basis, M, sampled, u):
     """Which codes the next prediction decodes with (sections 2 and 2.1 of docs/maths.md).
 
