@@ -1,0 +1,446 @@
+"""ARFF files: Mulan's, whose labels an XML file names, and MEKA's, whose labels the relation's name counts.
+
+A file is read in blocks of about a megabyte of text. Whole columns of a block (dense rows) or all its entries
+(sparse rows) are converted at once; only where that fails are values looked at one by one, to find the line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+from xml.parsers import expat
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from csdpp.datasets._types import Attribute, Dataset, Header, Nominal, fail, few, one_hot, stack_emptying
+from csdpp.errors import DataFormatError, InvalidParameter
+
+FilePath = str | os.PathLike[str]
+LabelsOf = Callable[[Header], list[int]]
+
+BLOCK = 1 << 20  # characters of text read at a time: the bound on what parsing needs beyond the arrays
+
+
+def load_mulan(
+    arff: FilePath | Iterable[FilePath],
+    xml: FilePath | None = None,
+    *,
+    nominal: Nominal = "index",
+    name: str | None = None,
+    encoding: str = "utf-8",
+) -> Dataset:
+    r"""A data set in Mulan's format: ARFF, and an XML file that names the attributes that are labels.
+
+    Labels are matched by name and keep the order of the ARFF, whatever that of the XML; labels nested in the
+    XML are a hierarchy, given as `label_parents`. X and Y are CSR where the ARFF is sparse, else arrays.
+    O(size of the files); memory for the arrays (for CSR twice) and a block of text.
+
+    Parameters
+    ----------
+    arff : path, or paths of files with the same attributes, which are joined in this order
+    xml : path, default: that of the first ARFF file, with the ending .xml
+    nominal : {"index", "onehot"}
+        A feature declared {0,1} is 0 or 1. One with other values becomes the place of its value in the
+        declaration ("index"), or a 0/1 feature `name=value` for each declared value ("onehot").
+    name : str, default: the first ARFF file's, without ending
+    encoding : str, of the ARFF files
+
+    Raises
+    ------
+    DataFormatError
+        At anything that is not as the format wants it, with file and line.
+
+    Notes
+    -----
+    A missing feature (?) becomes NaN; a missing label is refused. In sparse rows an omitted number is 0, an
+    omitted nominal its first declared value. String, date and relational attributes are refused.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> header = "@relation r\n@attribute b {0,1}\n@attribute x real\n@attribute a {0,1}\n@data\n"
+    >>> _ = (folder / "toy.arff").write_text(header + "1,2.5,0\n")
+    >>> _ = (folder / "toy.xml").write_text('<labels><label name="a"/><label name="b"/></labels>')
+    >>> ds = load_mulan(folder / "toy.arff")
+    >>> ds, ds.label_names, ds.X.tolist(), ds.Y.tolist()
+    (Dataset('toy', N=1, d=1, K=2, cardinality=1.000), ('b', 'a'), [[2.5]], [[1, 0]])
+    """
+    paths = _paths("load_mulan", arff, nominal)
+    xml = paths[0].with_suffix(".xml") if xml is None else Path(xml)
+    if not xml.exists():
+        raise FileNotFoundError(f"load_mulan: expected the label names in {xml}, got no such file; pass xml=")
+    parents = read_label_parents(xml)
+
+    def labels_of(header: Header) -> list[int]:
+        place = {attribute.name: j for j, attribute in enumerate(header.attributes)}
+        if unknown := [label for label in parents if label not in place]:
+            raise DataFormatError(
+                f"{header.path}: expected an attribute for each label of {xml}, "
+                f"got none for {few(unknown)}; check that the two files belong together"
+            )
+        return sorted(place[label] for label in parents)
+
+    data = _load(paths, labels_of, nominal, name or paths[0].stem, encoding)
+    if any(parents.values()):
+        data = replace(data, label_parents=tuple(parents[label] for label in data.label_names))
+    return data
+
+
+def load_meka(
+    arff: FilePath | Iterable[FilePath],
+    *,
+    nominal: Nominal = "index",
+    name: str | None = None,
+    encoding: str = "utf-8",
+) -> Dataset:
+    r"""A data set in MEKA's format: ARFF whose relation is named `'name: -C K'`.
+
+    The first K attributes are the labels; with a negative K the last ones. All else is as in `load_mulan`;
+    the default name is the relation's, up to the colon.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "toy.arff"
+    >>> _ = file.write_text("@relation 'toy: -C -1'\n@attribute x real\n@attribute a {0,1}\n@data\n2.5,1\n")
+    >>> load_meka(file).label_names
+    ('a',)
+    """
+    return _load(_paths("load_meka", arff, nominal), _meka_labels, nominal, name, encoding)
+
+
+_MEKA = re.compile(r"[^:]*:(?:.*\s)?-C\s+(?P<K>-?[0-9]{1,9})(?!\S)")
+
+
+def _meka_labels(header: Header) -> list[int]:
+    """Positions of the labels that the relation's name counts."""
+    match, line = _MEKA.match(header.relation), header.relation_line
+    if not match:
+        fail(header.path, line, f"expected @relation 'name: -C K', got {few([header.relation])}; is it Mulan's?")
+    K, m = int(match["K"]), len(header.attributes)
+    if not 0 < abs(K) < m:
+        fail(header.path, line, f"expected -C with 1 to {m - 1} of the {m} attributes as labels, got {K}")
+    return list(range(K)) if K > 0 else list(range(m + K, m))
+
+
+def _paths(who: str, arff: FilePath | Iterable[FilePath], nominal: str) -> list[Path]:
+    """The files as paths; the arguments that the loaders share are checked."""
+    if nominal not in ("index", "onehot"):
+        raise InvalidParameter(f"{who}: nominal must be 'index' or 'onehot', got {nominal!r}; choose one")
+    paths = [Path(arff)] if isinstance(arff, str | os.PathLike) else [Path(path) for path in arff]
+    if not paths:
+        raise InvalidParameter(f"{who}: arff must name one file or more, got an empty list; pass a path")
+    return paths
+
+
+def _load(paths: list[Path], labels_of: LabelsOf, nominal: Nominal, name: str | None, encoding: str) -> Dataset:
+    """Read files that declare the same attributes and labels, and join their rows."""
+    headers: list[Header] = []
+    Xs: list[Any] = []
+    Ys: list[Any] = []
+    for path in paths:
+        with _opened(path, encoding) as file:
+            header = read_header(file, str(path))
+            header = replace(header, labels=labels_of(header))
+            headers.append(header)
+            if header != headers[0]:
+                raise DataFormatError(f"{path}: expected the attributes and labels of {paths[0]}, got others")
+            for X, Y in read_blocks(file, header, nominal):
+                Xs.append(X)
+                Ys.append(Y)
+    if not Xs:
+        fail(header.path, header.n_lines, "expected rows after @data, got the end of the file")
+    features = [column for j in header.features for column in header.attributes[j].columns(nominal)]
+    labels = [header.attributes[j].name for j in header.labels]
+    name = name or headers[0].relation.partition(":")[0].strip()
+    return Dataset(stack_emptying(Xs), stack_emptying(Ys), tuple(features), tuple(labels), name)
+
+
+@contextmanager
+def _opened(path: Path, encoding: str) -> Iterator[TextIO]:
+    """The file as text, without a byte-order mark; an error with its line where the encoding is another."""
+    try:
+        with path.open(encoding="utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding) as file:
+            yield file
+    except UnicodeError:
+        # The decoder works in chunks and does not know the line.
+        with path.open("rb") as file:
+            decodable = (raw.decode(encoding, "ignore").encode(encoding) == raw for raw in file)
+            line = next((i for i, good in enumerate(decodable, 1) if not good), 1)
+        fail(str(path), line, f"expected text in {encoding}, got other bytes; pass encoding=, say 'latin-1'")
+
+
+def read_label_parents(xml: Path) -> dict[str, str | None]:
+    """The labels of a Mulan XML file in its order, each with the label that encloses it, None at the top."""
+    parents: dict[str, str | None] = {}
+    enclosing: list[str | None] = []  # the open elements; None is the root
+
+    def refuse(message: str) -> NoReturn:
+        fail(str(xml), parser.CurrentLineNumber, message)
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        tag, label = tag.rpartition(" ")[2], given.get("name")  # the tag without its namespace
+        if not enclosing and tag != "labels":
+            refuse(f"expected <labels>, got <{tag}>")
+        if enclosing and (tag != "label" or not label):
+            refuse(f'expected <label name="...">, got <{tag}>{"" if label else " without a name"}')
+        if label in parents:
+            refuse(f"expected each label once, got {label!r} again")
+        if enclosing and label:
+            parents[label] = enclosing[-1]
+        enclosing.append(label if enclosing else None)
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: enclosing.pop()
+    try:
+        parser.Parse(xml.read_bytes(), True)
+    except (expat.ExpatError, LookupError) as error:  # LookupError: declares an encoding that nobody knows
+        refuse(f"expected well-formed XML, got {error}")
+    if not parents:
+        refuse("expected one label or more, got none")
+    return parents
+
+
+# A quotation mark counts only where a value or name can begin: in don't it is a letter.
+_QUOTED = re.compile(r"""(?<![^\s,{])(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")""")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+_HIDDEN = re.compile("\0([0-9]+)\0")
+
+
+def _hide(line: str, quoted: list[str]) -> str:
+    """The line with a placeholder for each quoted text, so that no comma, blank, brace or % in it counts.
+
+    Appends the texts to `quoted`, escapes resolved; the placeholder is their number between two NULs.
+    """
+
+    def hide(match: re.Match[str]) -> str:
+        quoted.append(_ESCAPE.sub(resolve, match[match.lastindex or 0]))
+        return f"\0{len(quoted) - 1}\0"
+
+    def resolve(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2])
+
+    return _QUOTED.sub(hide, line.replace("\0", "\ufffd"))
+
+
+def _show(text: str, quoted: list[str]) -> str:
+    """A text with what its placeholders stand for; a placeholder alone becomes the plain value."""
+    return _HIDDEN.sub(lambda match: quoted[int(match[1])], text) if quoted else text
+
+
+def read_header(lines: Iterable[str], path: str) -> Header:
+    """Read up to and including @data; the rows can then be read on from there. No labels are chosen yet."""
+    relation, relation_line, number = "", 1, 1
+    attributes: dict[str, Attribute] = {}
+    for number, raw in enumerate(lines, 1):
+        quoted: list[str] = []
+        words = _hide(raw, quoted).partition("%")[0].split(None, 1)
+        if not words:
+            continue
+        keyword, rest = words[0].lower(), "".join(words[1:]).strip()
+        if keyword == "@relation":
+            relation, relation_line = _show(rest, quoted), number
+        elif keyword == "@attribute":
+            attribute = _attribute(rest, quoted, path, number)
+            if attribute.name in attributes:
+                fail(path, number, f"expected each attribute once, got {attribute.name!r} again")
+            attributes[attribute.name] = attribute
+        elif keyword != "@data":
+            got = few([_show(words[0], quoted)])
+            fail(path, number, f"expected @relation, @attribute or @data, got {got}")
+        elif rest or not attributes:
+            fail(path, number, "expected @data alone in a line below the attributes, got it elsewhere")
+        else:
+            break
+    else:
+        fail(path, number, "expected @data, got the end of the file")
+    return Header(path, relation, relation_line, number, tuple(attributes.values()), [])
+
+
+_ATTRIBUTE = re.compile(r"(?P<name>[^\s{}]+)(?P<kind>\s*\{.*\}|\s[^{}]+)")
+
+
+def _attribute(text: str, quoted: list[str], path: str, line: int) -> Attribute:
+    """`name type` as an Attribute."""
+
+    def refuse(wanted: str, got: str) -> NoReturn:
+        fail(path, line, f"expected {wanted}, got {few([_show(got, quoted)])}")
+
+    match = _ATTRIBUTE.fullmatch(text)
+    if not match:
+        refuse("@attribute, a name and a type", text)
+    name, kind, values = match["name"], match["kind"].strip(), None
+    if kind[:1] == "{":
+        values = tuple(value.strip() for value in kind[1:-1].split(","))
+    elif kind.lower() not in ("numeric", "real", "integer"):
+        refuse("numeric, real, integer or {value, ...}", kind)
+    for word in (name, *(values or ())):
+        plain = word and word[0] not in "'\"" and "\0" not in word and len(word.split()) == 1
+        if not plain and not _HIDDEN.fullmatch(word):
+            refuse("names and values, quoted where they hold blanks", word)
+    values = values and tuple(_show(value, quoted) for value in values)
+    if values and len(set(values)) < len(values):
+        refuse("each declared value once", kind)
+    return Attribute(_show(name, quoted), values, line)
+
+
+class _Block:
+    """The rows in a stretch of lines: without comments, quoted texts hidden, the line of each row kept."""
+
+    def __init__(self, lines: list[str], first: int, header: Header) -> None:
+        text = "".join(lines)
+        self.header = header
+        self.quoted: list[str] = []
+        if "'" in text or '"' in text:
+            lines = [_hide(line, self.quoted) for line in lines]
+        if "%" in text:
+            lines = [line.partition("%")[0] for line in lines]
+        lines = [line.strip() for line in lines]
+        self.rows = [line for line in lines if line]
+        self.numbers = [first + i for i, line in enumerate(lines) if line]
+        number = _number if "_" in text else float
+        self.convert = [number if a.values is None else a.codes.__getitem__ for a in header.attributes]
+
+    def refuse(self, row: int, wanted: str, got: str | int) -> NoReturn:
+        got = few([_show(got, self.quoted)]) if isinstance(got, str) else got
+        fail(self.header.path, self.numbers[row], f"expected {wanted}, got {got}")
+
+    def texts(self, fields: Iterable[str]) -> list[str]:
+        """Fields as they are to be converted: without blanks around them, a quoted one as its text."""
+        texts = list(map(str.strip, fields))
+        if self.quoted:  # only a field that is one placeholder and nothing else: 'a'b is no value
+            texts = [_show(text, self.quoted) if _HIDDEN.fullmatch(text) else text for text in texts]
+        return texts
+
+    def value(self, row: int, j: int, text: str) -> float:
+        """One value the slow way, with an error that says where and what."""
+        if text == "?":
+            return np.nan
+        try:
+            return self.convert[j](text)
+        except (KeyError, ValueError):
+            attribute = self.header.attributes[j]
+            wanted = "a number" if attribute.values is None else f"one of {few(attribute.values)}"
+            self.refuse(row, f"{wanted} for attribute {attribute.name!r}", text)
+
+    def entry(self, row: int, entry: list[str]) -> tuple[int, float]:
+        """One `index value` the slow way."""
+        if len(entry) != 2 or not entry[0].isdecimal():
+            self.refuse(row, "'index value'", " ".join(entry))
+        m = len(self.header.attributes)
+        if len(entry[0]) > 9 or int(entry[0]) >= m:
+            self.refuse(row, f"an attribute's index, 0 to {m - 1}", entry[0])
+        return int(entry[0]), self.value(row, int(entry[0]), *self.texts(entry[1:]))
+
+    def require(self, good: Callable[[Any], Any], matrix: Any, places: list[int], wanted: str) -> None:
+        """Refuse the first stored entry for which `good` does not hold; `places` are the attributes'."""
+        is_sparse = sparse.issparse(matrix)
+        bad = np.flatnonzero(~good(matrix.data if is_sparse else matrix))
+        if bad.size:
+            entries = matrix.tocoo().coords if is_sparse else np.indices(matrix.shape).reshape(2, -1)
+            row, k = (int(along[bad[0]]) for along in entries)
+            value, name = matrix[row, k], self.header.attributes[places[k]].name
+            self.refuse(row, f"{wanted} {name!r}", "?" if np.isnan(value) else f"{value:g}")
+
+
+def _number(text: str) -> float:
+    """float(), which reads 1_000 as a number where ARFF does not."""
+    if "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
+def read_blocks(lines: TextIO, header: Header, nominal: Nominal) -> Iterator[tuple[Any, Any]]:
+    """Features and labels of the rows that follow, in blocks of about `BLOCK` characters of text."""
+    for attribute in (header.attributes[j] for j in header.labels):
+        if attribute.values is not None and not attribute.is_flag:
+            wanted = f"label {attribute.name!r} declared {{0,1}}"
+            fail(header.path, attribute.line, f"expected {wanted}, got {few(attribute.values)}")
+    if not header.features:
+        fail(header.path, header.n_lines, "expected a feature besides the labels, got labels only")
+    every, first, parse = list(range(len(header.attributes))), header.n_lines + 1, None
+    while stretch := lines.readlines(BLOCK):
+        block = _Block(stretch, first, header)
+        first += len(stretch)
+        if not block.rows:
+            continue
+        parse = parse or (_sparse_rows if block.rows[0][0] == "{" else _dense_rows)
+        values: Any = parse(block)
+        block.require(lambda x: ~np.isinf(x), values, every, "a finite number for attribute")
+        X, Y = values[:, header.features], values[:, header.labels]
+        block.require(lambda y: (y == 0) | (y == 1), Y, header.labels, "0 or 1, never missing, for label")
+        if nominal == "onehot":
+            X = one_hot(X, [len(header.attributes[j].columns(nominal)) for j in header.features])
+        if sparse.issparse(X):
+            X.eliminate_zeros()
+            Y.eliminate_zeros()
+        yield X, Y.astype(np.uint8)
+
+
+def _dense_rows(block: _Block) -> NDArray[np.float64]:
+    """Rows `value, value, ...` as numbers, column by column."""
+    m = len(block.header.attributes)
+    # A tab separates as a comma does.
+    rows = [re.sub(r"\s*[,\t]\s*", ",", line) if "\t" in line else line for line in block.rows]
+    for row, line in enumerate(rows):
+        if line[0] == "{":
+            block.refuse(row, "values without braces, as in the first row", "a sparse row")
+        if line.count(",") != m - 1:
+            block.refuse(row, f"{m} values, one for each attribute", line.count(",") + 1)
+    texts = block.texts(",".join(rows).split(","))
+    values = np.empty((len(rows), m))
+    for j in range(m):
+        try:
+            values[:, j] = list(map(block.convert[j], texts[j::m]))
+        except (KeyError, ValueError):
+            values[:, j] = [block.value(row, j, text) for row, text in enumerate(texts[j::m])]
+    return values
+
+
+def _sparse_rows(block: _Block) -> sparse.csr_array:
+    """Rows `{index value, index value, ...}` as numbers."""
+    for row, line in enumerate(block.rows):
+        if line[0] != "{" or line[-1] != "}":
+            block.refuse(row, "a sparse row, {index value, ...}", line)
+    bodies = [line[1:-1].strip() for line in block.rows]
+    lengths = [body.count(",") + 1 if body else 0 for body in bodies]
+    rows = np.repeat(np.arange(len(bodies)), lengths)
+    # Flat: a small list for each entry would cost more, in garbage collection, than all the rest.
+    tokens = ",".join(filter(None, bodies)).replace(",", " , ").split()
+    keys, texts, commas = tokens[0::3], tokens[1::3], tokens[2::3]
+    try:
+        if len(keys) != len(rows) or len(texts) != len(rows) or set(commas) - {","}:
+            raise ValueError
+        if not all(map(str.isdecimal, keys)):  # int() would take -1 and 1_0
+            raise ValueError
+        columns = list(map(int, keys))
+        values = [block.convert[j](text) for j, text in zip(columns, block.texts(texts), strict=True)]
+    except (IndexError, KeyError, ValueError):
+        entries = [entry.split(None, 1) for body in bodies if body for entry in body.split(",")]
+        pairs = [block.entry(int(row), entry) for row, entry in zip(rows, entries, strict=True)]
+        columns, values = [j for j, _ in pairs], [value for _, value in pairs]
+    attributes = block.header.attributes
+    # What an omitted entry stands for: 0, or the first declared value (not 0 for a flag declared {1,0}).
+    # Stored is the difference, so that adding this row to all puts it where nothing is stored.
+    omitted = np.array([a.codes[a.values[0]] if a.values else 0.0 for a in attributes])
+    data = np.array(values, np.float64) - omitted[np.array(columns, np.intp)]
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    matrix = sparse.csr_array((data, columns, indptr), (len(bodies), len(attributes)))
+    matrix.sort_indices()
+    twice = np.flatnonzero((np.diff(rows) == 0) & (np.diff(matrix.indices) == 0))
+    if twice.size:
+        block.refuse(int(rows[twice[0]]), "each index once", f"{matrix.indices[twice[0]]} again")
+    if omitted.any():
+        matrix = matrix + sparse.csr_array(np.ones((len(bodies), 1))) @ sparse.csr_array(omitted[None])
+    return matrix
