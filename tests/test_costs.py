@@ -145,7 +145,8 @@ def test_losses_agree_with_scikit_learn():
 def test_every_form_of_input_gives_the_same(cost, monkeypatch):
     Y, Y_hat = labels(9, 6)
     loss, weights = cost.loss(Y, Y_hat), cost.weights(Y, Y_hat)
-    monkeypatch.setattr(costs, "_CELLS", 12)  # sparse rows and candidate predictions go by twos
+    monkeypatch.setattr(costs._base, "CELLS", 12)
+    monkeypatch.setattr(costs._user, "CELLS", 12)  # sparse rows and candidate predictions go by twos
     assert loss.shape == (9,)
     assert weights.shape == (9, 6)
     forms = [
@@ -459,7 +460,7 @@ def test_an_error_inside_an_own_function_keeps_its_traceback():
             lambda: costs.resolve_cost(uneven),
             "got <function uneven .*>; wrap a function of your own in CountCost",
         ),
-        (lambda: costs.resolve_cost(CountCost), "cost must be one of .* got <class 'csdpp.costs.CountCost'>"),
+        (lambda: costs.resolve_cost(CountCost), "cost must be one of .* got <class 'csdpp.costs._user.CountCost'>"),
         (lambda: costs.resolve_cost(["f1"]), "cost must be one of"),
         (
             lambda: costs.resolve_weighting("shaply"),

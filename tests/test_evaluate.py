@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 
 import naive_costs
-from csdpp import CSDPP, PLST, OnlineBinaryRelevance, OnlineRandomProjection, evaluate
+from csdpp import CSDPP, PLST, OnlineBinaryRelevance, OnlineRandomProjection, evaluate, progress
 from csdpp.costs import F1, AnyCost, CountCost
 from csdpp.errors import InvalidInput, InvalidParameter
 from csdpp.evaluate import PrequentialResult, choose_checkpoints, prequential, scorer
@@ -512,7 +512,8 @@ def read_or_nothing(master):
 @pytest.fixture
 def eager(monkeypatch):
     """A bar that draws after every block of eight rows."""
-    monkeypatch.setattr(evaluate, "_PAUSE", 0.0)
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    monkeypatch.setattr(evaluate, "_PATIENCE", 0.0)
     monkeypatch.setattr(evaluate, "_CELLS", 0)
     return OnlineBinaryRelevance(block_size=8)
 
@@ -575,7 +576,7 @@ def test_bar_is_silent_in_a_pipe(eager, capsys, monkeypatch):
     ("rate", "left"), [(10.0, "0:09 left"), (0.1, "15:00 left"), (0.01, "2:30:00 left"), (None, None)]
 )
 def test_time_left(rate, left):
-    line = evaluate._line(100, 10, "f1", 0.25, rate, 100)
+    line = progress._line(100, 10, "f1", 0.25, rate, 100)
     assert (left is None and "left" not in line) or left in line
     assert " 10%  [" in line
     assert "f1 0.2500" in line

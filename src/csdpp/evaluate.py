@@ -4,18 +4,9 @@
 figures, and the two terms of the paper's bound. `scorer` makes a cost a scikit-learn scorer.
 """
 
-import csv
-import io
-import json
-import os
-import shutil
-import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Self
-from uuid import uuid4
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +19,8 @@ from csdpp.costs import Cost, resolve_cost
 from csdpp.errors import InvalidInput, InvalidParameter
 from csdpp.estimator import OnlineClassifier, whole
 from csdpp.learner import CSDPP
+from csdpp.progress import ProgressBar
+from csdpp.results import PrequentialResult
 from csdpp.targets import Targets, as_matrix, indicators, is_matrix
 
 __all__ = ["PrequentialResult", "prequential", "scorer", "choose_checkpoints", "BOUND_TERMS"]
@@ -37,114 +30,9 @@ Array = NDArray[Any]
 BOUND_TERMS = ("prediction_error", "reconstruction_error")
 
 _WHO = "prequential"
-_KIND = "csdpp.PrequentialResult"
+_PATIENCE = 0.1  # seconds that a step of single rows may take
 _CURVE = 1000  # checkpoints, unless asked for
 _CELLS, _ROWS = 2**20, 2**12  # in one call of a learner: bounds memory, and the wait for the bar to move
-_PAUSE = 0.1  # seconds between two pictures of the bar
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PrequentialResult:
-    """What `prequential` measured. ``print(result)`` shows the figures as a table.
-
-    Attributes
-    ----------
-    model : str
-        The learner, as it prints itself.
-    n_rows : int
-        Rows predicted and learned.
-    seconds : float
-        Spent in the learner, predicting and learning.
-    rows_per_second : float
-        Without the first few rows, which may have had to wait for the compiler.
-    averages : dict of name -> float
-        The average of each cost over all rows, and of the terms of the bound; NaN if there was no row.
-    checkpoints : array (c,)
-        Numbers of rows t, rising.
-    curves : dict of name -> array (c,)
-        The averages over the first t rows.
-    scores : dict of name -> float
-        "precision", "recall" and "f1", each with "_samples", "_micro" and "_macro", and "subset_accuracy", in
-        scikit-learn's sense with ``zero_division=0``. (The paper's micro- and macro-F1 are the reverse.)
-    per_label : dict of name -> array (K,)
-        "label", "support", "tp", "fp", "fn", "tn", "precision", "recall", "f1".
-    losses : dict of name -> array (n_rows,)
-        What `averages` averages, if it was asked for; else empty.
-    """
-
-    model: str
-    n_rows: int
-    seconds: float
-    rows_per_second: float
-    averages: dict[str, float]
-    checkpoints: NDArray[np.int64]
-    curves: dict[str, Array]
-    scores: dict[str, float]
-    per_label: dict[str, Array]
-    losses: dict[str, Array] = field(default_factory=dict)
-
-    def table(self) -> str:
-        """Averages and scores in a few lines of text."""
-        K = len(self.per_label["label"])
-        width = max(len(name) for name in [*self.averages, "subset accuracy"])
-        kinds = ("samples", "micro", "macro")
-        lines = [
-            f"{self.n_rows:,} rows, {K:,} labels, {self.seconds:.2f} s ({self.rows_per_second:,.0f} rows/s)",
-            "",
-            "average over rows",
-            *(f"{name.replace('_', ' '):<{width}}  {value:7.4f}" for name, value in self.averages.items()),
-            "",
-            f"{'':<{width}}" + "".join(f"  {kind:>7}" for kind in kinds),
-        ]
-        for name in ("precision", "recall", "f1"):
-            values = (self.scores[f"{name}_{kind}"] for kind in kinds)
-            lines.append(f"{name:<{width}}" + "".join(f"  {value:7.4f}" for value in values))
-        lines.append(f"{'subset accuracy':<{width}}  {self.scores['subset_accuracy']:7.4f}")
-        return "\n".join(lines)
-
-    __str__ = table
-
-    def __repr__(self) -> str:
-        figures = "".join(f", {name}={value:.4f}" for name, value in self.averages.items())
-        return f"PrequentialResult({self.n_rows} rows{figures})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts, fit for JSON; NaN becomes None."""
-        return {"kind": _KIND} | {name: _plain(value) for name, value in vars(self).items()}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything as ``.json``, or the curves as ``.csv``; the file appears whole or not at all."""
-        path = Path(path)
-        if path.suffix == ".json":
-            _write_atomically(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
-        elif path.suffix == ".csv":
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(["t", *self.curves])
-            columns = [self.checkpoints, *self.curves.values()]
-            writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
-            _write_atomically(path, text.getvalue())
-        else:
-            raise InvalidParameter(
-                f"PrequentialResult: path must end in .json (everything) or .csv (the curves), got {path.name!r}"
-            )
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote as ``.json``."""
-        try:
-            state = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError:
-            state = None
-        if not isinstance(state, dict) or state.pop("kind", None) != _KIND:
-            raise InvalidInput(f"PrequentialResult: {path} must be a .json file written by save, and is not")
-        for name in ("averages", "scores"):
-            state[name] = {k: np.nan if value is None else value for k, value in state[name].items()}
-        for name in ("curves", "losses"):
-            state[name] = {k: np.array(values, np.float64) for k, values in state[name].items()}
-        state["per_label"] = {k: np.array(values) for k, values in state["per_label"].items()}
-        state["checkpoints"] = np.array(state["checkpoints"], np.int64)
-        return cls(**state)
 
 
 def prequential(
@@ -240,7 +128,7 @@ def prequential(
         raise InvalidInput(f"{_WHO}: label_names must name the {K} columns of Y, got shape {names.shape}")
     tally = _Tally(named, choose_checkpoints(_WHO, checkpoints, n, _CURVE), n, K, bound, keep_losses)
 
-    with _Bar(n, progress) as bar:
+    with ProgressBar(n, progress) as bar:
         if ours:  # no rows yet: a fresh model takes note of features and labels, their names and types
             model.prequential(_cut(X, slice(0, 0)), _cut(Y, slice(0, 0)))
         if ours and batch_size == 1:
@@ -326,7 +214,7 @@ def _other_steps(model: Any, X: Any, Y: Any, shape: tuple[int, int], size: int, 
         seconds += time.perf_counter() - start
         first = {}
         answers.append(_predicted(labels, (part.stop - part.start, shape[1])))
-        if begin == 0 or seconds > _PAUSE or part.stop - begin >= _ROWS or part.stop == shape[0]:
+        if begin == 0 or seconds > _PATIENCE or part.stop - begin >= _ROWS or part.stop == shape[0]:
             yield slice(begin, part.stop), np.vstack(answers), None, seconds
             begin, seconds, answers = part.stop, 0.0, []
 
@@ -438,74 +326,6 @@ def _mean_cost(y_true: Any, y_pred: Any, cost: Cost) -> float:
     return float(np.mean(cost.loss(y_true, y_pred)))
 
 
-# ---- the bar
-
-
-class _Bar:
-    """One line on a terminal, gone when the run is over or an exception flies."""
-
-    def __init__(self, n: int, shown: bool | None) -> None:
-        terminal = sys.stderr is not None and sys.stderr.isatty()
-        self.shown = n > 0 and sys.stderr is not None and (terminal if shown is None else bool(shown))
-        self.n, self.written = n, 0
-        self.since: tuple[float, int] | None = None  # the end of the first step, which may have had to compile
-        self.drawn = -np.inf
-
-    def __enter__(self) -> Self:
-        if self.shown:
-            self._write(_line(self.n, 0, "", 0.0, None, _columns()))
-        return self
-
-    def update(self, done: int, name: str, average: float) -> None:
-        """Draw anew if the last picture is old enough."""
-        now = time.monotonic()
-        if self.shown and now - self.drawn >= _PAUSE:
-            self.drawn = now
-            rate = (done - self.since[1]) / (now - self.since[0]) if self.since else None
-            self._write(_line(self.n, done, name, average, rate, _columns()))
-        if self.since is None:
-            self.since = (now, done)
-
-    def __exit__(self, *_: object) -> None:
-        if self.shown:
-            self._write("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
-
-    def _write(self, line: str) -> None:
-        # Blanks wipe what the last line had more; a terminal made narrower since must not wrap them.
-        sys.stderr.write("\r" + line.ljust(min(self.written, _columns())))
-        sys.stderr.flush()
-        self.written = len(line)
-
-
-def _line(n: int, done: int, name: str, average: float, rate: float | None, width: int) -> str:
-    """The bar in at most ``width`` characters; what matters least goes first. Plain ASCII but for the name."""
-    pieces = [f"{done / n:4.0%}", f"{name} {average:.4f}" if done and name else ""]
-    if rate:
-        minutes, seconds = divmod(round((n - done) / rate), 60)
-        hours, minutes = divmod(minutes, 60)
-        left = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-        pieces += [f"{left} left", f"{rate:,.0f} rows/s"]
-    pieces = [piece for piece in [*pieces, f"{done:,}/{n:,} rows"] if piece]
-    while len(pieces) > 1 and len("  ".join(pieces)) > width:
-        pieces.pop()
-    room = min(42, width - len("  ".join(pieces)) - 2)
-    if room >= 8:
-        filled = (room - 2) * done // n
-        pieces.insert(1, "[" + "#" * filled + "." * (room - 2 - filled) + "]")
-    return "  ".join(pieces)[:width] if width > 4 else pieces[0].strip()[:width]
-
-
-def _columns() -> int:
-    """What fits on a line of the terminal behind stderr; the last column makes some of them wrap."""
-    try:
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):  # no terminal, or no file at all
-        columns = shutil.get_terminal_size().columns
-    return max(1, (columns or 80) - 1)
-
-
 # ---- small things
 
 
@@ -559,22 +379,3 @@ def _cut(A: Any, part: slice) -> Any:
 
 def _dense(A: Any) -> Any:
     return A.toarray() if sparse.issparse(A) else A
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, np.ndarray):
-        return [_plain(entry) for entry in value.tolist()]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value if isinstance(value, int | float) else str(value)
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.{uuid4().hex}.part")
-    try:
-        draft.write_text(text, encoding="utf-8", newline="")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)

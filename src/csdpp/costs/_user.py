@@ -1,180 +1,19 @@
-"""Costs c(y, ŷ): what a wrong prediction of a row of labels costs, and how much of it each label pays.
+"""A user's own cost: `CountCost` for a function of the counts, `AnyCost` for any function of (y, ŷ)."""
 
-The costs are those of the paper's sections 2 and 5.1, the label weights those of its section 4. The weight
-δ⁽ᵏ⁾ is the price of getting label k wrong while some of the other labels are right already:
+from __future__ import annotations
 
-========== ==================================================== =======================================
-weighting  the other labels                                     the weights of the mistakes add up to c
-========== ==================================================== =======================================
-"ordered"  before k right, after k as predicted (the paper's)   yes (Lemma 2)
-"shapley"  the same, averaged over all orders of the labels     yes
-"marginal" all as predicted                                     no
-"mean"     average of "shapley" and "marginal"                  no
-========== ==================================================== =======================================
-
-Built in are `Hamming`, `F1`, `Accuracy` and `Rank`, all functions of the four counts of a row. For a cost
-of your own there are `CountCost`, a function of the counts, and `AnyCost`, any function of (y, ŷ).
-
->>> F1().loss([[1, 1, 0, 0], [0, 1, 0, 1]], [[1, 0, 1, 0], [0, 1, 0, 1]])
-array([0.5, 0. ])
->>> F1().weights([1, 1, 0, 0], [1, 0, 1, 0])
-array([0.4, 0.3, 0.2, 0.2])
-"""
-
-import reprlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from warnings import warn
 
 import numpy as np
 from numba.extending import is_jitted
 from numpy.typing import NDArray
-from scipy import sparse
 
 from csdpp._kernels import weights as kernels
+from csdpp.costs._base import CELLS, Bools, Cost, Floats, Ints
 from csdpp.errors import CostConditionWarning, InvalidInput, InvalidParameter
-
-__all__ = [
-    "Cost",
-    "Hamming",
-    "F1",
-    "Accuracy",
-    "Rank",
-    "RankPublished",
-    "CountCost",
-    "AnyCost",
-    "resolve_cost",
-    "resolve_weighting",
-]
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-WEIGHTINGS = {
-    "ordered": kernels.ORDERED,
-    "shapley": kernels.SHAPLEY,
-    "marginal": kernels.MARGINAL,
-    "mean": kernels.MEAN,
-}
-
-_CELLS = 2**20  # label entries that are held at a time: CSR rows made dense, candidate predictions
-
-
-class Cost:
-    """A cost c(y, ŷ) on rows of K labels. Costs that are the same function compare equal."""
-
-    name: str
-    _kind = -1  # which of the compiled costs; -1: a user's, to be asked through _weights_row
-
-    def loss(self, Y: Any, Y_hat: Any) -> Any:
-        """The cost of each row: (n,) for two (n, K) indicator matrices, a float for two rows (K,).
-
-        0/1 or bool; dense, CSR or a data frame. O(nK).
-        """
-        Y, Y_hat, single = _check_labels(self.name, Y, Y_hat)
-        out = np.empty(Y.shape[0])
-        for rows, y, y_hat in _dense_blocks(self.name, Y, Y_hat):
-            self._loss_rows(y, y_hat, out[rows])
-        return float(out[0]) if single else out
-
-    __call__ = loss
-
-    def weights(self, Y: Any, Y_hat: Any, weighting: str = "ordered") -> Floats:
-        """The label weights δ⁽ᵏ⁾, not square-rooted: dense (n, K), or (K,) for two rows; inputs as in `loss`.
-
-        O(nK) for the built-in costs: 0.1 ms a row for K = 10⁵ with thousands of mistakes, whatever the
-        weighting.
-        """
-        weighting_id = resolve_weighting(weighting)
-        Y, Y_hat, single = _check_labels(self.name, Y, Y_hat)
-        out = np.empty(Y.shape)
-        for rows, y, y_hat in _dense_blocks(self.name, Y, Y_hat):
-            for t, row in enumerate(out[rows]):
-                self._weights_row(y[t], y_hat[t], weighting_id, row)
-        return out[0] if single else out
-
-    def _loss_rows(self, Y: Bools, Y_hat: Bools, out: Floats) -> None:
-        """Write the costs of n rows into ``out`` (n,)."""
-        kernels.builtin_loss(self._kind, Y, Y_hat, out)
-
-    def _weights_row(self, y: Bools, y_hat: Bools, weighting_id: int, out: NDArray[Any]) -> None:
-        """Write the weights of one row into ``out`` (K,); validates nothing."""
-        kernels.builtin_weights(self._kind, weighting_id, y, y_hat, out)
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.name,)
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.name))  # a user's function need not be hashable
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-
-class Hamming(Cost):
-    """The share of labels predicted wrongly, (fp + fn) / K. Every weight is 1/K.
-
-    >>> Hamming().loss([1, 0, 0, 0], [0, 1, 0, 0])
-    0.5
-    """
-
-    name = "hamming"
-    _kind = kernels.HAMMING
-
-
-class F1(Cost):
-    """The example-based F1 loss, 1 − 2 tp / (2 tp + fp + fn); 0 where nothing is relevant or predicted.
-
-    >>> F1().loss([1, 1, 0, 0], [1, 0, 0, 0])
-    0.333
-    """
-
-    name = "f1"
-    _kind = kernels.F1
-
-
-class Accuracy(Cost):
-    """The Jaccard loss, 1 − tp / (tp + fp + fn); 0 where nothing is relevant or predicted.
-
-    >>> Accuracy().loss([1, 1, 0, 0], [1, 0, 0, 0])
-    0.5
-    """
-
-    name = "accuracy"
-    _kind = kernels.ACCURACY
-
-
-class Rank(Cost):
-    """The share of pairs (relevant, irrelevant) in the wrong order, a tie counting half; 0 without a pair.
-
-    The normalised rank loss as the paper prints it, (fn / P + fp / N) / 2 with P relevant and N irrelevant
-    labels. Its tables were made with another one, `RankPublished`.
-
-    >>> Rank().loss([1, 1, 0, 0], [1, 0, 1, 0])
-    0.5
-    """
-
-    name = "rank"
-    _kind = kernels.RANK
-
-
-class RankPublished(Cost):
-    """The rank loss of the paper's tables, for their reproduction only: (fn fp + fn tn / 2) / (P N).
-
-    A tie of two predicted labels is free, so predicting everything costs nothing. 1 where no label is
-    relevant, whatever is predicted (there c(y, y) = 0 and with it Lemma 2 fail); 0 where all are.
-
-    >>> RankPublished().loss([1, 1, 0, 0], [1, 1, 1, 1])
-    0.0
-    """
-
-    name = "rank_published"
-    _kind = kernels.RANK_PUBLISHED
 
 
 class _UserCost(Cost):
@@ -479,7 +318,7 @@ class AnyCost(_UserCost):
     def _candidates(self, y: Bools, y_hat: Bools, turn: Ints, state: Ints, change: Ints) -> Floats:
         """Costs (m,) of ŷ with labels of turn <= state[t] put right, label change[t] changed (−1: none)."""
         costs = np.empty(len(state))
-        step = max(1, _CELLS // len(y))
+        step = max(1, CELLS // len(y))
         for start in range(0, len(state), step):
             chunk = slice(start, start + step)
             matrix = np.where(turn <= state[chunk, None], y, y_hat)
@@ -491,82 +330,3 @@ class AnyCost(_UserCost):
     def _differences(self, wrong: Floats, right: Floats, perfect: Bools) -> Floats:
         self._check_condition(right, wrong, perfect, lambda k: f"label {k}")
         return np.abs(wrong - right)
-
-
-NAMED: dict[str, type[Cost]] = {c.name: c for c in (Hamming, F1, Accuracy, Rank, RankPublished)}
-
-
-def resolve_cost(cost: Any) -> Cost:
-    """The cost that is meant by an instance, a class or a name.
-
-    >>> resolve_cost("f1") == resolve_cost(F1) == resolve_cost(F1())
-    True
-    """
-    if isinstance(cost, Cost):
-        return cost
-    if isinstance(cost, str) and cost in NAMED:
-        return NAMED[cost]()
-    if isinstance(cost, type) and cost in NAMED.values():
-        return cost()
-    raise InvalidParameter(
-        f"cost must be one of {', '.join(map(repr, NAMED))} or a cost of csdpp.costs, got {cost!r}; wrap a "
-        "function of your own in CountCost or AnyCost"
-    )
-
-
-def resolve_weighting(weighting: Any) -> int:
-    """The number by which the kernels know a weighting.
-
-    >>> resolve_weighting("ordered")
-    0
-    """
-    if isinstance(weighting, str) and weighting in WEIGHTINGS:
-        return WEIGHTINGS[weighting]
-    raise InvalidParameter(
-        f"weighting must be one of {', '.join(map(repr, WEIGHTINGS))}, got {weighting!r}; choose one of them"
-    )
-
-
-def _check_labels(who: str, Y: Any, Y_hat: Any) -> tuple[Any, Any, bool]:
-    """Both as (n, K), dense bool or CSR, and whether a single row was meant."""
-    Y, Y_hat = _as_rows(who, "Y", Y), _as_rows(who, "Y_hat", Y_hat)
-    if Y.shape != Y_hat.shape or Y.ndim not in (1, 2) or Y.shape[-1] == 0:
-        raise InvalidInput(
-            f"{who}: Y and Y_hat must have one shape, (n, K) or (K,) with at least one label, got {Y.shape} "
-            f"and {Y_hat.shape}; pass a row of 0/1 indicators for each example in both"
-        )
-    return (Y[None], Y_hat[None], True) if Y.ndim == 1 else (Y, Y_hat, False)
-
-
-def _as_rows(who: str, what: str, Y: Any) -> Any:
-    return Y.tocsr() if sparse.issparse(Y) else _as_bool(who, what, Y)
-
-
-def _as_bool(who: str, what: str, Y: Any) -> Bools:
-    """C-contiguous booleans of Y's shape, or an error that shows the first entry that is no 0/1."""
-    try:
-        values = np.asarray(Y)
-        values = values.astype(np.float64) if values.dtype == object else values  # data frames of bool or of None
-        strange = [] if values.dtype == bool else values[(values != 0) & (values != 1)]
-        got = str(strange[0]) if len(strange) else None
-    except (TypeError, ValueError):  # rows of different length, strings, None
-        got = reprlib.repr(Y)
-    if got is not None:
-        raise InvalidInput(
-            f"{who}: {what} must hold 0/1 or boolean indicators in rows of one length, got {got}; encode the "
-            "labels as indicators first"
-        )
-    return values.astype(np.bool_, order="C", copy=False)
-
-
-def _dense_blocks(who: str, Y: Any, Y_hat: Any) -> Iterator[tuple[slice, Bools, Bools]]:
-    """The rows in dense blocks: all at once if they are dense, else a bounded number at a time."""
-    n, K = Y.shape
-    step = max(1, _CELLS // K) if sparse.issparse(Y) or sparse.issparse(Y_hat) else max(1, n)
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        y, y_hat = (
-            _as_bool(who, what, matrix[rows].toarray()) if sparse.issparse(matrix) else matrix[rows]
-            for what, matrix in (("Y", Y), ("Y_hat", Y_hat))
-        )
-        yield rows, y, y_hat
