@@ -30,6 +30,7 @@ from csdpp.costs import Cost
 from csdpp.encoders import CappedMSG, CompressedSensing, Encoder
 from csdpp.errors import InvalidInput
 from csdpp.regressors import Regressor
+from csdpp.threads import LARGE, one_blas_thread
 
 Array = NDArray[Any]
 BASES = {"pbc": PBC, "pbt": PBT, "none": NONE}
@@ -71,18 +72,26 @@ class _BlockEngine:
         positive: Array = scores >= 0.0
         return positive
 
+    @property
+    def _large(self) -> bool:
+        """Whether the products with d-sized matrices are worth several BLAS threads; dense ones only use BLAS."""
+        d, p = self.regressor.W.shape
+        return d * max(d, p) >= LARGE
+
     def scores(self, X: Any) -> Array:
         """See `Engine`."""
         out = np.empty((X.shape[0], self.K), self.dtype)
-        for rows, features in self._strips(X):
-            out[rows] = self._answer(features)
+        with one_blas_thread(self._large):
+            for rows, features in self._strips(X):
+                out[rows] = self._answer(features)
         return out
 
     def predict(self, X: Any) -> Array:
         """See `Engine`."""
         out = np.empty((X.shape[0], self.K), np.bool_)
-        for rows, features in self._strips(X):
-            out[rows] = self._decide(self._answer(features))
+        with one_blas_thread(self._large):
+            for rows, features in self._strips(X):
+                out[rows] = self._decide(self._answer(features))
         return out
 
     def _blocks(self, X: Any, m: int) -> Iterator[tuple[slice, Block, Any]]:
@@ -158,9 +167,11 @@ class FollowingEngine(_BlockEngine):
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
-            for rows, block, plan in self._blocks(X, self.m):
-                self._run(block, _dense(Y[rows]), Y_hat[rows], bound[rows])
-                self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
+            with one_blas_thread(self._large):
+                for rows, block, plan in self._blocks(X, self.m):
+                    with one_blas_thread():
+                        self._run(block, _dense(Y[rows]), Y_hat[rows], bound[rows])
+                    self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
         except BaseException:
             if before is not None:
                 vars(self).update(before)
@@ -227,16 +238,17 @@ class FixedEngine(_BlockEngine):
         self._check_magnitude(X)
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.zeros((len(Y_hat) if record else 0, 2))
-        for rows, block, plan in self._blocks(X, 0):
-            truth = _dense(Y[rows])
-            targets = self.encoder.encode(self._vectors(truth))
-            block.E[:] = linalg.solve_triangular(
-                block.L, block.Z - targets, lower=True, unit_diagonal=True, check_finite=False
-            )
-            Y_hat[rows] = self._decide(self._decode_rows(block.E + targets, truth))
-            if record:
-                bound[rows, 0] = np.square(block.E).sum(axis=1)
-            self.regressor.close(block, plan, carried=False)
+        with one_blas_thread(self._large):
+            for rows, block, plan in self._blocks(X, 0):
+                truth = _dense(Y[rows])
+                targets = self.encoder.encode(self._vectors(truth))
+                block.E[:] = linalg.solve_triangular(
+                    block.L, block.Z - targets, lower=True, unit_diagonal=True, check_finite=False
+                )
+                Y_hat[rows] = self._decide(self._decode_rows(block.E + targets, truth))
+                if record:
+                    bound[rows, 0] = np.square(block.E).sum(axis=1)
+                self.regressor.close(block, plan, carried=False)
         return Y_hat, bound
 
     def _decode_rows(self, codes: Array, truth: Array) -> Array:
