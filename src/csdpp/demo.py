@@ -14,8 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from threadpoolctl import threadpool_limits
-
 from csdpp import CSDPP, OnlineBinaryRelevance, OnlineRandomProjection, __version__
 from csdpp.datasets import Dataset, load_river_yeast
 from csdpp.errors import InvalidParameter
@@ -192,9 +190,7 @@ def _compare_with_bar(stream: Dataset, seed: int, progress: bool) -> list[Entry]
     console = Console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     disable = not (progress and console.is_terminal)
-    # Matrices this small take a hundred times longer on two BLAS threads than on one.
-    one_thread = threadpool_limits(1, user_api="blas")
-    with one_thread, Progress(*columns, console=console, transient=True, disable=disable) as bar:
+    with Progress(*columns, console=console, transient=True, disable=disable) as bar:
         task = bar.add_task("getting ready (numba compiles the first time)", total=_N_RUNS)
         # Two rows call every kernel: nothing after them waits for the compiler.
         _measure(CSDPP(0.5), replace(stream, X=stream.X[:2], Y=stream.Y[:2]))

@@ -74,9 +74,8 @@ class _BlockEngine:
 
     @property
     def _large(self) -> bool:
-        """Whether the products with d-sized matrices are worth several BLAS threads; dense ones only use BLAS."""
-        d, p = self.regressor.W.shape
-        return d * max(d, p) >= LARGE
+        """Whether the products with d-sized matrices are worth several BLAS threads."""
+        return self.regressor.size >= LARGE
 
     def scores(self, X: Any) -> Array:
         """See `Engine`."""

@@ -30,6 +30,10 @@ class Regressor(Protocol):
 
     W: Array
 
+    @property
+    def size(self) -> int:
+        """Numbers in the largest matrix that a block is multiplied with."""
+
     def rows_per_block(self, wanted: int) -> int:
         """How many of the ``wanted`` rows may go into one block."""
 
@@ -62,6 +66,11 @@ class OnlineRidge:
         self.W: Array = np.zeros((d, p), dtype)
         self.F: Array = np.eye(d, dtype=dtype) / np.sqrt(np.asarray(regularization, dtype))
         self.forgetting = forgetting
+
+    @property
+    def size(self) -> int:
+        """The larger of F and W."""
+        return max(self.F.size, self.W.size)
 
     def rows_per_block(self, wanted: int) -> int:
         """As many rows as asked for, unless forgetting would scale the last of them beyond reason."""
@@ -122,6 +131,11 @@ class OnlineGradient:
         self.forgetting = forgetting
         self.mass = 0.0  # rows remembered
         self.power = 0.0  # sum of their squared lengths
+
+    @property
+    def size(self) -> int:
+        """That of W."""
+        return self.W.size
 
     def rows_per_block(self, wanted: int) -> int:
         """Any number."""
