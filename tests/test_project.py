@@ -62,9 +62,7 @@ def test_command_starts(name):
 
 def test_package_imports_with_the_core_dependencies_alone():
     """Only the river adapter and the demo may ask for an extra when they are imported."""
-    optional = {Requirement(r).name for name in EXTRAS.keys() - FOR_DEVELOPERS for r in EXTRAS[name]} - {
-        "csdpp"
-    }
+    optional = {Requirement(r).name for name in EXTRAS.keys() - FOR_DEVELOPERS for r in EXTRAS[name]} - {"csdpp"}
     assert "matplotlib" in optional
     code = f"""
 import importlib, pkgutil, sys
@@ -94,9 +92,7 @@ def test_constraints_pin_everything_the_project_asks_for():
         if requirement.name != "csdpp":
             pin = pins.get(canonicalize_name(requirement.name))
             assert pin, f"{requirement} is not pinned in constraints.txt: make lock"
-            assert pin in requirement.specifier, (
-                f"constraints.txt pins {requirement.name} to {pin}: make lock"
-            )
+            assert pin in requirement.specifier, f"constraints.txt pins {requirement.name} to {pin}: make lock"
 
 
 @pytest.mark.parametrize("extra", sorted(EXTRAS.keys() - FOR_DEVELOPERS))
@@ -113,9 +109,7 @@ def test_no_file_says_where_it_was_made():
             continue  # a picture or an archive
         rules = FORBIDDEN if name.startswith(MAY_READ_BESIDE) else FORBIDDEN | {"the data beside us": BESIDE}
         for number, line in enumerate(text.splitlines(), 1):
-            found += [
-                f"{name}:{number}: {what}: {line.strip()}" for what, r in rules.items() if re.search(r, line)
-            ]
+            found += [f"{name}:{number}: {what}: {line.strip()}" for what, r in rules.items() if re.search(r, line)]
     assert not found, "\n".join(found)
 
 
