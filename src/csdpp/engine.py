@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from csdpp._kernels.block import (
     MASS,
@@ -26,11 +26,11 @@ from csdpp._kernels.block import (
     run_rows,
     start_strip,
 )
+from csdpp.blas import LARGE, one_blas_thread, solve_lower_inplace
 from csdpp.costs import Cost
 from csdpp.encoders import CappedMSG, CompressedSensing, Encoder
 from csdpp.errors import InvalidInput
 from csdpp.regressors import Regressor
-from csdpp.threads import LARGE, one_blas_thread
 
 Array = NDArray[Any]
 BASES = {"pbc": PBC, "pbt": PBT, "none": NONE}
@@ -122,7 +122,7 @@ class _BlockEngine:
 
     def _check_magnitude(self, X: Any) -> None:
         """Before anything is learned: squares of features must stay finite on their way through A^-1."""
-        largest = float(abs(X).max()) if X.shape[0] else 0.0
+        largest = max(float(X.max()), -float(X.min())) if X.shape[0] else 0.0
         limit = float(np.sqrt(np.finfo(self.dtype).max * min(1.0, self.regularization) / (10.0 * X.shape[1])))
         if largest > limit:
             raise InvalidInput(
@@ -241,9 +241,7 @@ class FixedEngine(_BlockEngine):
             for rows, block, plan in self._blocks(X, 0):
                 truth = _dense(Y[rows])
                 targets = self.encoder.encode(self._vectors(truth))
-                block.E[:] = linalg.solve_triangular(
-                    block.L, block.Z - targets, lower=True, unit_diagonal=True, check_finite=False
-                )
+                block.E[:] = solve_lower_inplace(block.L, block.Z - targets, unit=True)
                 Y_hat[rows] = self._decide(self._decode_rows(block.E + targets, truth))
                 if record:
                     bound[rows, 0] = np.square(block.E).sum(axis=1)

@@ -12,16 +12,17 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from csdpp._kernels.block import Block
 from csdpp._kernels.sparse import subtract_outer_inplace
+from csdpp.blas import cholesky_inplace, solve_lower_inplace, subtract_product_inplace
 from csdpp.errors import InvalidInput
 
 Array = NDArray[Any]
 #: Rows scaled up by forgetting within one block stay below this factor.
 _LARGEST_SCALE = 1e2
-#: A block ends where the pivots of C = I + G'G differ by more than this factor, which is lost in digits.
+#: A block ends where the pivots of C = I + G G' differ by more than this factor, which is lost in digits.
 _LARGEST_SPREAD = 1e4
 
 
@@ -52,7 +53,7 @@ class OnlineRidge:
 
     The square root F of A^-1 = F F' is kept rather than A^-1: the update of a block of n rows,
 
-        G = F' X',  C = I + G' G = L L',  F <- F - (F G) (L')^-1 (L + I)^-1 G',
+        G = X F,  C = I + G G' = L L',  F <- F - (F G') (L')^-1 (L + I)^-1 G,
 
     leaves F F' symmetric and positive by construction, whatever the scale of the features, and works on the
     square root of the condition number. A^-1 itself, updated by subtraction (Sherman and Morrison, as in the
@@ -81,31 +82,40 @@ class OnlineRidge:
     def open(self, X: Any, m: int) -> tuple[Block, Any]:
         """Lay out the rows of X (n, d). Forgetting is scaling: A_i / mu^i = A_0 + sum_j x_j x_j' / mu^j."""
         X = X.toarray() if sparse.issparse(X) else X
-        scale = self.forgetting ** (-0.5 * np.arange(1, len(X) + 1)).astype(X.dtype)
+        scale = None if self.forgetting == 1.0 else self._scale(len(X))
         with np.errstate(over="ignore", invalid="ignore"):
-            G = self.F.T @ (X * scale[:, None]).T
-            C = G.T @ G
-        if not np.isfinite(C).all():
+            G = (X if scale is None else X * scale[:, None]) @ self.F
+            C = G @ G.T
+        if not np.isfinite(C.diagonal()).all():
             raise InvalidInput(_too_large(X))
-        C[np.diag_indices_from(C)] += 1.0
-        root, G, scale = _well_conditioned(C, G, scale)
+        C.ravel()[:: len(C) + 1] += 1.0
+        root = _well_conditioned(*cholesky_inplace(C))
+        n = len(root)
         diagonal = root.diagonal().copy()
-        # x_i / s_i inherits (s_j e_j): errors stay unscaled in E.
-        L = np.tril(root / diagonal, -1) * (scale / scale[:, None])
-        return _layout(X[: len(root)] @ self.W, L, 1.0 - 1.0 / diagonal**2, m), (G, root, scale)
+        L = root / diagonal
+        if scale is not None:
+            scale = scale[:n]
+            L *= scale / scale[:, None]  # x_i / s_i inherits (s_j e_j): errors stay unscaled in E
+        return _layout(X[:n] @ self.W, L, 1.0 - 1.0 / diagonal**2, m), (G[:n], root, diagonal, scale)
 
     def close(self, block: Block, plan: Any, *, carried: bool) -> None:
-        """W <- W_0 T - V D^-1 E with V L' = F G, and F as above."""
-        G, root, scale = plan
-        U = self.F @ G
+        """W <- W_0 T - V D^-1 E with V L' = U = F G', and F as above."""
+        G, root, diagonal, scale = plan
+        U = self.F @ G.T
         if carried:
             self.W = self.W @ block.T.astype(self.W.dtype)
-        errors = block.E * (scale / root.diagonal())[:, None]
-        _subtract_product_inplace(self.W, U, _solve(root, errors, trans="T"))
-        inner = _solve(root + np.eye(len(root), dtype=root.dtype), G.T)
-        _subtract_product_inplace(self.F, U, _solve(root, inner, trans="T"))
-        if self.forgetting != 1.0:
+        shares = 1.0 / diagonal if scale is None else scale / diagonal
+        errors = block.E * shares[:, None]
+        subtract_product_inplace(self.W, U, solve_lower_inplace(root, errors, transposed=True))
+        more = root.copy()
+        more.ravel()[:: len(root) + 1] += 1.0
+        solve_lower_inplace(root, solve_lower_inplace(more, G), transposed=True)
+        subtract_product_inplace(self.F, U, G)
+        if scale is not None:
             self.F *= scale[-1]
+
+    def _scale(self, n: int) -> Array:
+        return (self.forgetting ** (-0.5 * np.arange(1, n + 1))).astype(self.F.dtype)
 
     def precision(self) -> Array:
         """A^-1 = F F' (d, d)."""
@@ -155,7 +165,7 @@ class OnlineGradient:
             power = self.forgetting * power + square
             if square > 0.0:
                 eta[i] = min(1.0, self.step / np.sqrt(mass)) / max(square, power / mass)
-        L = np.tril(gram, -1) * eta
+        L = gram * eta
         return _layout(X @ self.W, L, eta * gram.diagonal(), m), (X, eta, mass, power)
 
     def close(self, block: Block, plan: Any, *, carried: bool) -> None:
@@ -167,36 +177,26 @@ class OnlineGradient:
         if sparse.issparse(X):
             subtract_outer_inplace(self.W, X.data, X.indices, X.indptr, errors)
         else:
-            _subtract_product_inplace(self.W, X.T, errors)
+            subtract_product_inplace(self.W, X.T, errors)
 
 
-def _well_conditioned(C: Array, G: Array, scale: Array) -> tuple[Array, Array, Array]:
-    """The Cholesky factor of the leading rows of C whose pivots are of like size, and what belongs to them.
+def _well_conditioned(root: Array, n: int) -> Array:
+    """The Cholesky factor of the leading rows of C, at most ``n``, whose pivots are of like size.
 
     The first rows of a stream with large features cannot share a block: C is then huge in one direction, and
     its unit part is lost in rounding. Once such a row is learned, its direction is small for the next block.
     """
-    root, failed_at = linalg.get_lapack_funcs("potrf", (C,))(C, lower=1, clean=1)
-    pivots = root.diagonal()[: failed_at - 1 if failed_at else None] ** 2
+    pivots = root.diagonal()[:n] ** 2
+    if n == len(root) and pivots.max() <= _LARGEST_SPREAD * pivots.min():
+        return root
     spread = np.maximum.accumulate(pivots) / np.minimum.accumulate(pivots)
     n = max(1, int(np.searchsorted(spread, _LARGEST_SPREAD, side="right")))
-    return root[:n, :n], G[:, :n], scale[:n]
+    return np.ascontiguousarray(root[:n, :n])
 
 
 def _layout(Z: Array, L: Array, gain: Array, m: int) -> Block:
+    """Of L only what lies below the diagonal is read."""
     return Block(np.ascontiguousarray(Z), np.ascontiguousarray(L), gain, np.zeros(Z.shape, Z.dtype), np.eye(m))
-
-
-def _solve(lower: Array, right: Array, trans: str = "N") -> Array:
-    solution: Array = linalg.solve_triangular(lower, right, trans=trans, lower=True, check_finite=False)
-    return solution
-
-
-def _subtract_product_inplace(target: Array, left: Array, right: Array) -> None:
-    """Target -= left @ right in one BLAS call: no temporary of the size of ``target``."""
-    assert target.flags.c_contiguous  # its transpose is in the order that BLAS overwrites
-    gemm = linalg.get_blas_funcs("gemm", (target,))
-    gemm(-1.0, right.T, left.T, 1.0, target.T, overwrite_c=True)
 
 
 def _too_large(X: Any) -> str:

@@ -1,10 +1,10 @@
-"""BLAS threads are limited where they hurt, and given back."""
+"""BLAS threads are limited where they hurt, and given back; in-place calls do what they say."""
 
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from csdpp import CSDPP, OnlineBinaryRelevance, engine, threads
+from csdpp import CSDPP, OnlineBinaryRelevance, blas, engine
 from csdpp.costs import AnyCost
 from learners import data
 
@@ -71,5 +71,29 @@ def test_all_threads_on_large_matrices(monkeypatch):
 
 
 def test_nothing_to_do_where_there_is_one_thread():
-    with threadpool_limits(1, user_api="blas"), threads.one_blas_thread() as _:
+    with threadpool_limits(1, user_api="blas"), blas.one_blas_thread() as _:
         assert numbers() == {1}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_calls_in_place(dtype):
+    rng = np.random.default_rng(0)
+    L = np.tril(rng.standard_normal((5, 5)) + 4 * np.eye(5)).astype(dtype)
+    B = rng.standard_normal((5, 3)).astype(dtype)
+    close = {"rtol": 1e-4 if dtype == np.float32 else 1e-12}
+    np.testing.assert_allclose(blas.solve_lower_inplace(L, B.copy()), np.linalg.solve(L, B), **close)
+    np.testing.assert_allclose(blas.solve_lower_inplace(L, B.copy(), transposed=True), np.linalg.solve(L.T, B), **close)
+    unit = np.tril(L, -1) + np.eye(5, dtype=dtype)
+    np.testing.assert_allclose(blas.solve_lower_inplace(L, B.copy(), unit=True), np.linalg.solve(unit, B), **close)
+    C = L @ L.T
+    root, good = blas.cholesky_inplace(C.copy())
+    assert good == 5
+    np.testing.assert_allclose(root, np.linalg.cholesky(C), **close)
+    C[3, 3] = -1.0
+    assert blas.cholesky_inplace(C.copy())[1] == 3
+    target = rng.standard_normal((5, 3)).astype(dtype)
+    expected = target - L @ B
+    blas.subtract_product_inplace(target, L, B)
+    np.testing.assert_allclose(target, expected, **close)
+    with pytest.raises(AssertionError):
+        blas.subtract_product_inplace(np.asfortranarray(target), L, B)
