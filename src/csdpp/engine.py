@@ -6,6 +6,7 @@ stands still (O-BR, O-CS, O-RAND), where nothing unfolds in sequence. Both take 
 
 import copy
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -120,13 +121,20 @@ class _BlockEngine:
         full[:, :-1] = X
         return full
 
+    @cached_property
+    def _limit(self) -> float:
+        """The largest feature whose square stays finite on its way through A^-1."""
+        d = self.regressor.W.shape[0]
+        return float(np.sqrt(np.finfo(self.dtype).max * min(1.0, self.regularization) / (10.0 * d)))
+
     def _check_magnitude(self, X: Any) -> None:
-        """Before anything is learned: squares of features must stay finite on their way through A^-1."""
+        """Before anything is learned."""
+        if not sparse.issparse(X) and np.vdot(X, X) <= self._limit**2:
+            return
         largest = max(float(X.max()), -float(X.min())) if X.shape[0] else 0.0
-        limit = float(np.sqrt(np.finfo(self.dtype).max * min(1.0, self.regularization) / (10.0 * X.shape[1])))
-        if largest > limit:
+        if largest > self._limit:
             raise InvalidInput(
-                f"csdpp: features must be at most {limit:.1e} in size for dtype {np.dtype(self.dtype).name}, "
+                f"csdpp: features must be at most {self._limit:.1e} in size for dtype {np.dtype(self.dtype).name}, "
                 f"got {largest:.3g}; scale the features"
             )
 

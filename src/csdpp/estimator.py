@@ -163,7 +163,23 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_features(self, X: Any, *, reset: bool, min_rows: int) -> Any:
         dtype = self._float() if reset else self._engine.dtype
+        if not reset and self._is_plain(X, dtype):
+            return X
         return validate_data(self, X, accept_sparse="csr", dtype=dtype, reset=reset, ensure_min_samples=min_rows)
+
+    def _is_plain(self, X: Any, dtype: Any) -> bool:
+        """Whether there is nothing to convert or to refuse: what scikit-learn finds out in 60 microseconds.
+
+        A sum of squares is not finite if any of its terms is not; where it overflows, scikit-learn decides.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.dtype == dtype
+            and X.ndim == 2
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(np.vdot(X, X)))
+        )
 
     def _float(self) -> Any:
         try:

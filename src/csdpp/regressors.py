@@ -186,6 +186,8 @@ def _well_conditioned(root: Array, n: int) -> Array:
     The first rows of a stream with large features cannot share a block: C is then huge in one direction, and
     its unit part is lost in rounding. Once such a row is learned, its direction is small for the next block.
     """
+    if len(root) == 1:
+        return root
     pivots = root.diagonal()[:n] ** 2
     if n == len(root) and pivots.max() <= _LARGEST_SPREAD * pivots.min():
         return root

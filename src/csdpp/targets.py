@@ -110,7 +110,7 @@ class Targets:
 
 def is_matrix(y: Any) -> bool:
     """Whether targets are a matrix of label columns (a single column of classes is not)."""
-    if sparse.issparse(y):
+    if sparse.issparse(y) or (type(y) is np.ndarray and y.ndim == 2 and y.shape[1] > 1):
         return True
     array = np.asarray(y, dtype=None if hasattr(y, "dtype") or hasattr(y, "columns") else _ragged_safe(y))
     if array.ndim != 2:
@@ -163,6 +163,8 @@ def indicators(who: str, matrix: Any) -> Any:
     values = matrix.data if sparse.issparse(matrix) else matrix
     if values.dtype == np.bool_:
         return matrix
+    if values.dtype.kind in "iu" and values.size and values.min() >= 0 and values.max() <= 1:
+        return matrix.astype(np.bool_)
     if values.dtype.kind not in "iuf":
         raise InvalidInput(f"{who}: Y must hold 0 and 1, got values of type {values.dtype}; turn them into indicators")
     if values.dtype.kind == "f" and np.isnan(values).any():
