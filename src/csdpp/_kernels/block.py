@@ -28,7 +28,7 @@ from csdpp._kernels.msg import (
     noise_level,
     open_strip,
 )
-from csdpp._kernels.vectors import add_rows, dots
+from csdpp._kernels.vectors import add_rows, clear, copy, dots, identity, part, put_product
 from csdpp._kernels.weights import builtin_weights
 
 PBC, PBT, NONE = range(3)
@@ -83,14 +83,13 @@ def make_work(basis: Basis, p: int) -> Work:
 def start_strip(first, last, recipe, basis, block, work):
     """Rows ``first`` to ``last``: Z <- Z T - L E, as far as the rows before them go."""
     open_strip(basis, work.turn)
-    Z = block.Z[first:last]
+    Z, L, E = block.Z, block.L, block.E
     if recipe.basis == PBT:
-        Z[:, :] = Z @ block.T.astype(Z.dtype)
-        work.turned[:, :] = 0.0
-        for a in range(work.turned.shape[0]):
-            work.turned[a, a] = 1.0
+        m = work.turned.shape[0]
+        put_product(Z[first:last], part(block.T, 0, m, 0, m, Z), 0.0, 1.0, Z, first, 0)
+        identity(work.turned, m)
     if first > 0:
-        Z -= np.ascontiguousarray(block.L[first:last, :first]) @ block.E[:first]
+        put_product(part(L, first, last, 0, first, Z), E[:first], 1.0, -1.0, Z, first, 0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -98,9 +97,10 @@ def end_strip(first, recipe, basis, block, work):
     """Multiply the basis out, and carry to it the errors before the strip and T."""
     close_strip(basis, work.turn)
     if recipe.basis == PBT:
+        m = work.turned.shape[0]
         if first > 0:
-            block.E[:first] = block.E[:first] @ work.turned.astype(block.E.dtype)
-        block.T[:, :] = block.T @ work.turned
+            put_product(block.E[:first], part(work.turned, 0, m, 0, m, block.E), 0.0, 1.0, block.E, 0, 0)
+        put_product(block.T, work.turned, 0.0, 1.0, block.T, 0, 0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -108,9 +108,9 @@ def predict_row(i, first, recipe, basis, block, o, work, y_hat):
     """Scores of row i and its labels: s = o + Q' (keep * code), positive where s >= 0 (sign(0) = +1)."""
     held, width = basis.counts[HELD], basis.counts[WIDTH]
     z, code, s, on_frame, F = work.z, work.code, work.s, work.on_frame, work.turn.F
-    z[:] = block.Z[i]
+    copy(block.Z[i], z)
     add_rows(block.E, first, i, block.L[i, first:], -1.0, z)
-    code[:] = 0.0
+    clear(code)
     if recipe.basis == PBC:
         for k in range(s.shape[0]):
             s[k] = z[k] - o[k]
@@ -121,12 +121,12 @@ def predict_row(i, first, recipe, basis, block, o, work, y_hat):
     else:
         for a in range(held):
             code[a] = z[a]
-    on_frame[:] = 0.0
+    clear(on_frame)
     for a in range(held):
         weight = basis.keep[a] * code[a]
         for b in range(width):
             on_frame[b] += weight * F[a, b]
-    s[:] = o
+    copy(o, s)
     add_rows(basis.frame, 0, width, on_frame, 1.0, s)
     for k in range(s.shape[0]):
         y_hat[k] = s[k] >= 0.0
@@ -183,14 +183,13 @@ def _carry(i, first, last, block, work):
         for a in range(m):
             _turn_row(work.turned[a], R, old)
     else:
-        work.turned[:, :] = work.turned @ R
+        put_product(work.turned, R, 0.0, 1.0, work.turned, 0, 0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _turn_row(x, R, old):
-    for a in range(x.shape[0]):
-        old[a] = x[a]
-    x[:] = 0.0
+    copy(x, old)
+    clear(x)
     for a in range(x.shape[0]):
         for b in range(x.shape[0]):
             x[b] += old[a] * R[a, b]
@@ -200,7 +199,9 @@ def _turn_row(x, R, old):
 def _bound_terms(basis, work, v, o, out):
     """Theorems 1 and 3: prediction error |keep^(1/2) (code - Q y')|^2, reconstruction error of y' = v - o."""
     held, width = basis.counts[HELD], basis.counts[WIDTH]
-    c = (v - o).astype(v.dtype)
+    c = np.empty_like(v)
+    for k in range(c.shape[0]):
+        c[k] = v[k] - o[k]
     on_frame = np.empty(width, v.dtype)
     dots(basis.frame, 0, width, c, on_frame)
     out[0], out[1] = 0.0, 0.0

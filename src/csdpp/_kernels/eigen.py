@@ -11,7 +11,7 @@ a plane rotation moves the whole of z into one of them and leaves the others unt
 import numpy as np
 from numba import njit
 
-from csdpp._kernels.vectors import REORDER
+from csdpp._kernels.vectors import REORDER, identity
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_ITERATIONS = 80
@@ -24,8 +24,7 @@ def rank_one_eigen(sigma, z, rho, lam, V):
     D = diag(``sigma``) (n,), falling and non-negative; rho > 0. Signs are as they come.
     """
     n = sigma.shape[0]
-    d = sigma.astype(np.float64)  # in full precision throughout: O(n^2), and the basis inherits it
-    y = z.astype(np.float64)
+    d, y = sigma.copy(), z.copy()
     norm2 = 0.0
     for i in range(n):
         norm2 += y[i] * y[i]
@@ -55,7 +54,7 @@ def rank_one_eigen(sigma, z, rho, lam, V):
             order[j - 1], order[j] = order[j], order[j - 1]
             j -= 1
     column = np.empty(n, np.int64)
-    V[:, :] = 0.0
+    identity(V, 0)
     for j in range(n):
         column[order[j]] = j
         lam[j] = slot[order[j]]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from csdpp._kernels.capped import project_capped_inplace
 from csdpp._kernels.eigen import rank_one_eigen
-from csdpp._kernels.vectors import add_rows, dot, dots
+from csdpp._kernels.vectors import add_rows, clear, copy, dot, dots, identity, part, put_product
 
 HELD, FULL, UPDATES, REPAIRED, WIDTH = range(5)
 #: Updates between two re-orthogonalisations. Rounding adds about 1e-15 an update; the repair squares the defect.
@@ -68,9 +68,7 @@ def make_turn(basis: Basis) -> Turn:
 def open_strip(basis, turn):
     """F = I: the frame is Q."""
     held = basis.counts[HELD]
-    turn.F[:, :] = 0.0
-    for i in range(held):
-        turn.F[i, i] = 1.0
+    identity(turn.F, held)
     basis.counts[WIDTH] = held
 
 
@@ -79,11 +77,10 @@ def close_strip(basis, turn):
     """Q <- F frame, a chunk of columns at a time so that it stays in cache; repaired now and then."""
     frame, held, width = basis.frame, basis.counts[HELD], basis.counts[WIDTH]
     K = frame.shape[1]
-    F = np.ascontiguousarray(turn.F[:held, :width]).astype(frame.dtype)
+    F = part(turn.F, 0, held, 0, width, frame)
     for start in range(0, K, _CHUNK):
         stop = min(start + _CHUNK, K)
-        old = np.ascontiguousarray(frame[:width, start:stop])
-        frame[:held, start:stop] = F @ old
+        put_product(F, part(frame, 0, width, start, stop, frame), 0.0, 1.0, frame, 0, start)
     if basis.counts[UPDATES] - basis.counts[REPAIRED] >= REPAIR_EVERY:
         orthonormalise_inplace(frame, held)
         basis.counts[REPAIRED] = basis.counts[UPDATES]
@@ -105,10 +102,8 @@ def msg_step_inplace(basis, turn, M, c, eta, noise, flips):
     frame, F, R = basis.frame, turn.F, turn.R
     held, width = basis.counts[HELD], basis.counts[WIDTH]
     m, K = basis.sigma.shape[0], frame.shape[1]
-    R[:, :] = 0.0
-    turn.target[:] = 0.0
-    for i in range(held):
-        R[i, i] = 1.0
+    identity(R, held)
+    clear(turn.target)
     length2 = dot(c, c)
     if np.sqrt(length2) <= noise or eta == 0.0:
         return
@@ -117,17 +112,19 @@ def msg_step_inplace(basis, turn, M, c, eta, noise, flips):
     missed = _split(frame, F, held, width, c, length2, noise, r, missing)
     size = held + 1 if held < K and missed > 0.0 else held
     spectrum = np.zeros(size)
-    spectrum[:held] = basis.sigma[:held]
+    for i in range(held):
+        spectrum[i] = basis.sigma[i]
     lam = np.empty(size)
     V = np.empty((size, size))
-    rank_one_eigen(spectrum, r[:size], eta, lam, V)
+    rank_one_eigen(spectrum, r, eta, lam, V)
     kept = min(size, m)
     if flips.shape[0] > 0:
         _sign_inplace(V, kept, flips)
     if size > held:
         width += 1
     _turn_inplace(F, V, held, kept, width, missing)
-    basis.sigma[:kept] = lam[:kept]
+    for j in range(kept):
+        basis.sigma[j] = lam[j]
     full = project_capped_inplace(basis.sigma, kept, M, basis.counts[FULL] == 1)
     for i in range(held):
         R[i, i] = 0.0
@@ -157,7 +154,7 @@ def _split(frame, F, held, width, c, length2, noise, r, missing):
             r[i] += F[i, b] * on_frame[b]
         missed2 -= r[i] * r[i]
     row = frame[width]
-    row[:] = c
+    copy(c, row)
     if missed2 >= _SHARE_OF_LENGTH * length2:
         missed = np.sqrt(missed2)
         for i in range(held):
@@ -171,20 +168,21 @@ def _split(frame, F, held, width, c, length2, noise, r, missing):
     for turn in range(2):  # twice is enough: the second pass removes what rounding left of the first
         if turn > 0:
             dots(frame, 0, width, row, on_frame)
-        along[:] = 0.0
+        clear(along)
         for i in range(held):
-            part = 0.0
+            rest = 0.0
             for b in range(width):
-                part += F[i, b] * on_frame[b]
+                rest += F[i, b] * on_frame[b]
             if turn > 0:
-                r[i] += part
+                r[i] += rest
             for b in range(width):
-                along[b] += part * F[i, b]
+                along[b] += rest * F[i, b]
         add_rows(frame, 0, width, along, -1.0, row)
     missed = np.sqrt(dot(row, row))
     if missed <= noise:
         return 0.0
-    row /= missed
+    for k in range(row.shape[0]):
+        row[k] /= missed
     missing[width] = 1.0
     r[held] = missed
     return missed
@@ -204,7 +202,8 @@ def _turn_inplace(F, V, held, kept, width, missing):
             else:
                 for b in range(width):
                     new[j, b] += v * missing[b]
-    F[:kept, :width] = new
+    for j in range(kept):
+        copy(new[j], F[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -216,7 +215,8 @@ def _sign_inplace(V, kept, flips):
             if abs(V[i, j]) > (1.0 + 1e-6) * abs(V[largest, j]):
                 largest = i
         if (V[largest, j] < 0.0) != (flips[j] < 0.5):
-            V[:, j] = -V[:, j]
+            for i in range(V.shape[0]):
+                V[i, j] = -V[i, j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -235,11 +235,12 @@ def orthonormalise_inplace(Q, held):
     Unlike Gram-Schmidt it favours no row, and the codes learned on Q stay valid to the size of the defect.
     """
     P = Q[:held]
-    defect = P @ P.T
+    defect = np.zeros((held, held), Q.dtype)
     for i in range(held):
+        dots(P, 0, held, P[i], defect[i])
         for j in range(held):
             defect[i, j] = (0.5 if i == j else 0.0) - 0.5 * defect[i, j]
-    P += defect @ P
+    put_product(defect, P, 1.0, 1.0, P, 0, 0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -251,7 +252,7 @@ def choose_keep_inplace(basis, M, sampled, u):
     """
     held = basis.counts[HELD]
     keep = basis.keep
-    keep[:] = 0.0
+    clear(keep)
     for i in range(held):
         keep[i] = 1.0
     if held <= M:

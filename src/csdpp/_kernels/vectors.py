@@ -1,9 +1,10 @@
-"""Rows against a vector: the two loops that most of the time per row goes into.
+"""Rows against a vector: the loops that most of the time per row goes into, and small things around them.
 
 Sums may be taken in another order, so that they use vector registers; NaN and infinity mean what they mean.
 Four rows at a time, because then the vector is read (or written) a quarter as often.
 """
 
+import numpy as np
 from numba import njit
 
 REORDER = {"reassoc", "contract", "nsz"}
@@ -59,3 +60,44 @@ def dot(x, y):
     for k in range(x.shape[0]):
         total += x[k] * y[k]
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def copy(x, out):
+    """Write x into ``out``. A loop, here and below: a slice that is assigned to costs numba a second to compile."""
+    for k in range(x.shape[0]):
+        out[k] = x[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def clear(x):
+    """Write zeros into a vector."""
+    for k in range(x.shape[0]):
+        x[k] = 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def identity(A, n):
+    """Write the first ``n`` ones of an identity into A, and zeros."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = 1.0 if i == j and i < n else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def part(A, first, last, start, stop, like):
+    """A[first:last, start:stop] in C order and the type of ``like``."""
+    out = np.empty((last - first, stop - start), like.dtype)
+    for i in range(first, last):
+        for j in range(start, stop):
+            out[i - first, j - start] = A[i, j]
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def put_product(A, B, keep, sign, out, first, start):
+    """Write keep * out + sign * A B into ``out`` from row ``first`` and column ``start`` on; A may be of it."""
+    P = A @ B
+    for i in range(P.shape[0]):
+        for j in range(P.shape[1]):
+            out[first + i, start + j] = keep * out[first + i, start + j] + sign * P[i, j]
