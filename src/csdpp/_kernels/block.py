@@ -28,7 +28,7 @@ from csdpp._kernels.msg import (
     noise_level,
     open_strip,
 )
-from csdpp._kernels.vectors import add_rows, clear, copy, dots, identity, part, put_product
+from csdpp._kernels.vectors import INNER, KERNEL, add_rows, clear, copy, corner, dots, identity, put_product
 from csdpp._kernels.weights import builtin_weights
 
 PBC, PBT, NONE = range(3)
@@ -79,42 +79,42 @@ def make_work(basis: Basis, p: int) -> Work:
     return Work(z, np.zeros(m), s, c, np.zeros(K), on_frame, np.zeros((m, m)), make_turn(basis))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def start_strip(first, last, recipe, basis, block, work):
     """Rows ``first`` to ``last``: Z <- Z T - L E, as far as the rows before them go."""
     open_strip(basis, work.turn)
     Z, L, E = block.Z, block.L, block.E
     if recipe.basis == PBT:
         m = work.turned.shape[0]
-        put_product(Z[first:last], part(block.T, 0, m, 0, m, Z), 0.0, 1.0, Z, first, 0)
+        put_product(Z[first:last], corner(block.T, m, m, Z), 0.0, 1.0, Z[first:last])
         identity(work.turned, m)
     if first > 0:
-        put_product(part(L, first, last, 0, first, Z), E[:first], 1.0, -1.0, Z, first, 0)
+        put_product(corner(L[first:last], last - first, first, Z), E[:first], 1.0, -1.0, Z[first:last])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def end_strip(first, recipe, basis, block, work):
     """Multiply the basis out, and carry to it the errors before the strip and T."""
     close_strip(basis, work.turn)
     if recipe.basis == PBT:
         m = work.turned.shape[0]
         if first > 0:
-            put_product(block.E[:first], part(work.turned, 0, m, 0, m, block.E), 0.0, 1.0, block.E, 0, 0)
-        put_product(block.T, work.turned, 0.0, 1.0, block.T, 0, 0)
+            put_product(block.E[:first], corner(work.turned, m, m, block.E), 0.0, 1.0, block.E[:first])
+        put_product(block.T, work.turned, 0.0, 1.0, block.T)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def predict_row(i, first, recipe, basis, block, o, work, y_hat):
     """Scores of row i and its labels: s = o + Q' (keep * code), positive where s >= 0 (sign(0) = +1)."""
     held, width = basis.counts[HELD], basis.counts[WIDTH]
     z, code, s, on_frame, F = work.z, work.code, work.s, work.on_frame, work.turn.F
     copy(block.Z[i], z)
-    add_rows(block.E, first, i, block.L[i, first:], -1.0, z)
+    add_rows(block.E[first:i], block.L[i, first:], -1.0, z)
     clear(code)
     if recipe.basis == PBC:
         for k in range(s.shape[0]):
             s[k] = z[k] - o[k]
-        dots(basis.frame, 0, width, s, on_frame)
+        dots(basis.frame[:width], s, on_frame)
         for a in range(held):
             for b in range(width):
                 code[a] += F[a, b] * on_frame[b]
@@ -127,12 +127,12 @@ def predict_row(i, first, recipe, basis, block, o, work, y_hat):
         for b in range(width):
             on_frame[b] += weight * F[a, b]
     copy(o, s)
-    add_rows(basis.frame, 0, width, on_frame, 1.0, s)
+    add_rows(basis.frame[:width], on_frame, 1.0, s)
     for k in range(s.shape[0]):
         y_hat[k] = s[k] >= 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, uniforms, bound):
     """Learn row i, predicted just before, with the label weights in ``work.delta``."""
     K = o.shape[0]
@@ -168,7 +168,7 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, uniforms,
     choose_keep_inplace(basis, recipe.M, recipe.sampled, uniforms[0])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _carry(i, first, last, block, work):
     """What is written in the old basis, of this strip, into the new one: X <- X R."""
     R = work.turn.R
@@ -183,10 +183,10 @@ def _carry(i, first, last, block, work):
         for a in range(m):
             _turn_row(work.turned[a], R, old)
     else:
-        put_product(work.turned, R, 0.0, 1.0, work.turned, 0, 0)
+        put_product(work.turned, R, 0.0, 1.0, work.turned)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _turn_row(x, R, old):
     copy(x, old)
     clear(x)
@@ -195,7 +195,7 @@ def _turn_row(x, R, old):
             x[b] += old[a] * R[a, b]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _bound_terms(basis, work, v, o, out):
     """Theorems 1 and 3: prediction error |keep^(1/2) (code - Q y')|^2, reconstruction error of y' = v - o."""
     held, width = basis.counts[HELD], basis.counts[WIDTH]
@@ -203,7 +203,7 @@ def _bound_terms(basis, work, v, o, out):
     for k in range(c.shape[0]):
         c[k] = v[k] - o[k]
     on_frame = np.empty(width, v.dtype)
-    dots(basis.frame, 0, width, c, on_frame)
+    dots(basis.frame[:width], c, on_frame)
     out[0], out[1] = 0.0, 0.0
     for k in range(c.shape[0]):
         out[1] += c[k] * c[k]
@@ -215,7 +215,7 @@ def _bound_terms(basis, work, v, o, out):
         out[1] -= basis.keep[a] * projected**2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def run_rows(recipe, basis, block, o, clock, work, Y, uniforms, Y_hat, bound):
     """Predict, weigh and learn the rows of a block one after the other (built-in costs)."""
     n = Y.shape[0]

@@ -11,13 +11,13 @@ a plane rotation moves the whole of z into one of them and leaves the others unt
 import numpy as np
 from numba import njit
 
-from csdpp._kernels.vectors import REORDER, identity
+from csdpp._kernels.vectors import INNER, KERNEL, REORDER, clear
 
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_ITERATIONS = 80
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def rank_one_eigen(sigma, z, rho, lam, V):
     """Write the eigenvalues (falling) into ``lam`` and the eigenvectors (columns) into ``V``.
 
@@ -54,7 +54,8 @@ def rank_one_eigen(sigma, z, rho, lam, V):
             order[j - 1], order[j] = order[j], order[j - 1]
             j -= 1
     column = np.empty(n, np.int64)
-    identity(V, 0)
+    for i in range(n):
+        clear(V[i])
     for j in range(n):
         column[order[j]] = j
         lam[j] = slot[order[j]]
@@ -72,7 +73,7 @@ def rank_one_eigen(sigma, z, rho, lam, V):
             V[i, j] = c * vi - s * vp
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _deflate_inplace(d, y, weight, tol, turns, active):
     """Rotate coinciding entries, drop those without weight; return how many stay ``active``, and the rotations."""
     n = d.shape[0]
@@ -99,7 +100,7 @@ def _deflate_inplace(d, y, weight, tol, turns, active):
     return k, turned
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDER)
+@njit(**INNER, fastmath=REORDER)
 def _secular_sums(gaps, weights, tau, first, last):
     """Sums of w_i / (gap_i - tau) and of their slopes, over ``first <= i < last``."""
     total, slope = 0.0, 0.0
@@ -111,7 +112,7 @@ def _secular_sums(gaps, weights, tau, first, last):
     return total, slope
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _secular_root(poles, weights, j, delta):
     """The j-th largest root, as an offset from the nearer pole; fills ``delta`` with d_i - lam_j.
 
@@ -176,7 +177,7 @@ def _secular_root(poles, weights, j, delta):
     return base + tau
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _secular_vectors(poles, delta, S):
     """Row j of S is |z-hat_i| / (lam_j - d_i), normalised, with
 

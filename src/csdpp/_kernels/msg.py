@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from csdpp._kernels.capped import project_capped_inplace
 from csdpp._kernels.eigen import rank_one_eigen
-from csdpp._kernels.vectors import add_rows, clear, copy, dot, dots, identity, part, put_product
+from csdpp._kernels.vectors import INNER, KERNEL, add_rows, clear, copy, corner, dot, dots, identity, put_product
 
 HELD, FULL, UPDATES, REPAIRED, WIDTH = range(5)
 #: Updates between two re-orthogonalisations. Rounding adds about 1e-15 an update; the repair squares the defect.
@@ -49,8 +49,8 @@ class Turn(NamedTuple):
 
 
 def strip_length(m: int) -> int:
-    """Rows after which turning Q at once is cheaper than dragging the frame along: about m, within bounds."""
-    return max(4, min(32, m))
+    """Rows after which Q is multiplied out; flat around its optimum (benchmarks/kernels.py)."""
+    return max(8, min(24, m))
 
 
 def make_basis(m: int, K: int, dtype: Any) -> Basis:
@@ -64,7 +64,7 @@ def make_turn(basis: Basis) -> Turn:
     return Turn(np.zeros((m, len(basis.frame))), np.zeros((m, m)), np.zeros(m))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def open_strip(basis, turn):
     """F = I: the frame is Q."""
     held = basis.counts[HELD]
@@ -72,22 +72,29 @@ def open_strip(basis, turn):
     basis.counts[WIDTH] = held
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def close_strip(basis, turn):
     """Q <- F frame, a chunk of columns at a time so that it stays in cache; repaired now and then."""
     frame, held, width = basis.frame, basis.counts[HELD], basis.counts[WIDTH]
     K = frame.shape[1]
-    F = part(turn.F, 0, held, 0, width, frame)
+    F = corner(turn.F, held, width, frame)
+    old = np.empty((width, min(K, _CHUNK)), frame.dtype)
     for start in range(0, K, _CHUNK):
-        stop = min(start + _CHUNK, K)
-        put_product(F, part(frame, 0, width, start, stop, frame), 0.0, 1.0, frame, 0, start)
+        columns = min(_CHUNK, K - start)
+        for b in range(width):
+            for k in range(columns):
+                old[b, k] = frame[b, start + k]
+        new = F @ old
+        for a in range(held):
+            for k in range(columns):
+                frame[a, start + k] = new[a, k]
     if basis.counts[UPDATES] - basis.counts[REPAIRED] >= REPAIR_EVERY:
         orthonormalise_inplace(frame, held)
         basis.counts[REPAIRED] = basis.counts[UPDATES]
     open_strip(basis, turn)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def msg_step_inplace(basis, turn, M, c, eta, noise, flips):
     """Take the example ``c`` (K,) in with step ``eta``; at most as many steps as the frame has room for.
 
@@ -138,7 +145,7 @@ def msg_step_inplace(basis, turn, M, c, eta, noise, flips):
     basis.counts[UPDATES] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _split(frame, F, held, width, c, length2, noise, r, missing):
     """Coordinates r of c on Q, the length of what Q misses, and its direction in terms of the frame.
 
@@ -148,7 +155,7 @@ def _split(frame, F, held, width, c, length2, noise, r, missing):
     on_frame = np.empty(width, frame.dtype)
     along = np.zeros(width)  # F' r
     missed2 = length2
-    dots(frame, 0, width, c, on_frame)
+    dots(frame[:width], c, on_frame)
     for i in range(held):
         for b in range(width):
             r[i] += F[i, b] * on_frame[b]
@@ -167,7 +174,7 @@ def _split(frame, F, held, width, c, length2, noise, r, missing):
         return missed
     for turn in range(2):  # twice is enough: the second pass removes what rounding left of the first
         if turn > 0:
-            dots(frame, 0, width, row, on_frame)
+            dots(frame[:width], row, on_frame)
         clear(along)
         for i in range(held):
             rest = 0.0
@@ -177,7 +184,7 @@ def _split(frame, F, held, width, c, length2, noise, r, missing):
                 r[i] += rest
             for b in range(width):
                 along[b] += rest * F[i, b]
-        add_rows(frame, 0, width, along, -1.0, row)
+        add_rows(frame[:width], along, -1.0, row)
     missed = np.sqrt(dot(row, row))
     if missed <= noise:
         return 0.0
@@ -188,7 +195,7 @@ def _split(frame, F, held, width, c, length2, noise, r, missing):
     return missed
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _turn_inplace(F, V, held, kept, width, missing):
     """F[:kept] <- V' [F[:held]; missing]."""
     size = V.shape[0]
@@ -206,7 +213,7 @@ def _turn_inplace(F, V, held, kept, width, missing):
         copy(new[j], F[j])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def _sign_inplace(V, kept, flips):
     """Turn each column so that its largest entry is positive, then negative where its uniform number says so."""
     for j in range(kept):
@@ -219,7 +226,7 @@ def _sign_inplace(V, kept, flips):
                 V[i, j] = -V[i, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def noise_level(v, o):
     """Below this length v - o is taken for rounding: eps^(2/3) sqrt(|v|^2 + |o|^2), 4e-11 of it in float64."""
     lengths = 0.0
@@ -228,7 +235,7 @@ def noise_level(v, o):
     return np.finfo(v.dtype).eps ** (2.0 / 3.0) * np.sqrt(lengths)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def orthonormalise_inplace(Q, held):
     """One Newton-Schulz step toward the nearest orthonormal rows: Q <- Q + (I - Q Q') Q / 2.
 
@@ -237,13 +244,13 @@ def orthonormalise_inplace(Q, held):
     P = Q[:held]
     defect = np.zeros((held, held), Q.dtype)
     for i in range(held):
-        dots(P, 0, held, P[i], defect[i])
+        dots(P, P[i], defect[i])
         for j in range(held):
             defect[i, j] = (0.5 if i == j else 0.0) - 0.5 * defect[i, j]
-    put_product(defect, P, 1.0, 1.0, P, 0, 0)
+    put_product(defect, P, 1.0, 1.0, P)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**KERNEL)
 def choose_keep_inplace(basis, M, sampled, u):
     """Which codes the next prediction decodes with (sections 2 and 2.1 of docs/maths.md).
 

@@ -8,14 +8,18 @@ import numpy as np
 from numba import njit
 
 REORDER = {"reassoc", "contract", "nsz"}
+#: How kernels are compiled. Division is NumPy's: a test for zero at each one would keep loops out of the vector
+#: registers. INNER ones are called by other kernels only, and spare the compiler the way in from Python.
+KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
+INNER = KERNEL | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDER)
-def dots(A, first, last, x, out):
-    """out[i - first] = A[i] . x for ``first <= i < last``."""
-    size = x.shape[0]
-    i = first
-    while i + 4 <= last:
+@njit(**INNER, fastmath=REORDER)
+def dots(A, x, out):
+    """out[i] = A[i] . x for all rows of A."""
+    rows, size = A.shape
+    i = 0
+    while i + 4 <= rows:
         a0, a1, a2, a3 = A[i], A[i + 1], A[i + 2], A[i + 3]
         t0 = t1 = t2 = t3 = x[0] * 0
         for k in range(size):
@@ -23,37 +27,37 @@ def dots(A, first, last, x, out):
             t1 += a1[k] * x[k]
             t2 += a2[k] * x[k]
             t3 += a3[k] * x[k]
-        out[i - first], out[i - first + 1], out[i - first + 2], out[i - first + 3] = t0, t1, t2, t3
+        out[i], out[i + 1], out[i + 2], out[i + 3] = t0, t1, t2, t3
         i += 4
-    while i < last:
+    while i < rows:
         a0 = A[i]
         t0 = x[0] * 0
         for k in range(size):
             t0 += a0[k] * x[k]
-        out[i - first] = t0
+        out[i] = t0
         i += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDER)
-def add_rows(A, first, last, w, sign, x):
-    """Add sign * w[i - first] A[i] over ``first <= i < last`` to x."""
-    size = x.shape[0]
-    i = first
-    while i + 4 <= last:
+@njit(**INNER, fastmath=REORDER)
+def add_rows(A, w, sign, x):
+    """Add sign * w[i] A[i] for all rows of A to x."""
+    rows, size = A.shape
+    i = 0
+    while i + 4 <= rows:
         a0, a1, a2, a3 = A[i], A[i + 1], A[i + 2], A[i + 3]
-        w0, w1, w2, w3 = sign * w[i - first], sign * w[i - first + 1], sign * w[i - first + 2], sign * w[i - first + 3]
+        w0, w1, w2, w3 = sign * w[i], sign * w[i + 1], sign * w[i + 2], sign * w[i + 3]
         for k in range(size):
             x[k] += w0 * a0[k] + w1 * a1[k] + w2 * a2[k] + w3 * a3[k]
         i += 4
-    while i < last:
+    while i < rows:
         a0 = A[i]
-        w0 = sign * w[i - first]
+        w0 = sign * w[i]
         for k in range(size):
             x[k] += w0 * a0[k]
         i += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDER)
+@njit(**INNER, fastmath=REORDER)
 def dot(x, y):
     """The product x . y in the precision of x."""
     total = x[0] * 0
@@ -62,21 +66,21 @@ def dot(x, y):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def copy(x, out):
-    """Write x into ``out``. A loop, here and below: a slice that is assigned to costs numba a second to compile."""
+    """Write x into ``out``. A loop, here and below: numba takes a second to compile a slice that is assigned to."""
     for k in range(x.shape[0]):
         out[k] = x[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def clear(x):
     """Write zeros into a vector."""
     for k in range(x.shape[0]):
         x[k] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**INNER)
 def identity(A, n):
     """Write the first ``n`` ones of an identity into A, and zeros."""
     for i in range(A.shape[0]):
@@ -84,20 +88,20 @@ def identity(A, n):
             A[i, j] = 1.0 if i == j and i < n else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def part(A, first, last, start, stop, like):
-    """A[first:last, start:stop] in C order and the type of ``like``."""
-    out = np.empty((last - first, stop - start), like.dtype)
-    for i in range(first, last):
-        for j in range(start, stop):
-            out[i - first, j - start] = A[i, j]
+@njit(**INNER)
+def corner(A, rows, columns, like):
+    """The upper left corner of A, in C order and the type of ``like``."""
+    out = np.empty((rows, columns), like.dtype)
+    for i in range(rows):
+        for j in range(columns):
+            out[i, j] = A[i, j]
     return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def put_product(A, B, keep, sign, out, first, start):
-    """Write keep * out + sign * A B into ``out`` from row ``first`` and column ``start`` on; A may be of it."""
+@njit(**INNER)
+def put_product(A, B, keep, sign, out):
+    """Write keep * out + sign * A B into ``out``, which A or B may share."""
     P = A @ B
     for i in range(P.shape[0]):
         for j in range(P.shape[1]):
-            out[first + i, start + j] = keep * out[first + i, start + j] + sign * P[i, j]
+            out[i, j] = keep * out[i, j] + sign * P[i, j]
