@@ -205,13 +205,14 @@ def hamming(y, y_hat):
 
 
 @pytest.mark.parametrize("cost", [AnyCost, lambda f: CountCost(lambda tp, fp, fn, tn: f(np.r_[fp], np.r_[0]))])
-def test_a_cost_that_fails_leaves_the_learner_as_it_was(cost):
-    """It fails in the middle of the call, some blocks after its start."""
+@pytest.mark.parametrize(("calls", "rows"), [(150, 800), (1, 6), (0, 1)])
+def test_a_cost_that_fails_leaves_the_learner_as_it_was(cost, calls, rows):
+    """It fails in the middle of the call: some blocks after its start, in its only block, in its only row."""
     model = CSDPP(2, cost=AnyCost(hamming), decode="sample", block_size=8, random_state=0).fit(X, Y)
     untouched = CSDPP(2, cost=AnyCost(hamming), decode="sample", block_size=8, random_state=0).fit(X, Y)
-    model._engine.cost = cost(Flaky(150))
+    model._engine.cost = cost(Flaky(calls))
     with pytest.raises(RuntimeError, match="the database is gone"):
-        model.partial_fit(np.vstack([X] * 20), np.vstack([Y] * 20))
+        model.partial_fit(np.vstack([X] * 20)[:rows], np.vstack([Y] * 20)[:rows])
     model._engine.cost = untouched._engine.cost
     assert_same_state(model, untouched)
     assert model.n_seen_ == 40

@@ -170,7 +170,7 @@ class FollowingEngine(_BlockEngine):
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
         """See `Engine`. A user's cost that fails leaves the engine as it was before the call."""
         self._check_magnitude(X)
-        before = copy.deepcopy(vars(self)) if self.cost._kind < 0 else None
+        before = self._snapshot(X.shape[0]) if self.cost._kind < 0 else None
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
@@ -184,6 +184,17 @@ class FollowingEngine(_BlockEngine):
                 vars(self).update(before)
             raise
         return Y_hat, bound
+
+    def _snapshot(self, n: int) -> dict[str, Any]:
+        """Copies of what learning n rows may have changed when a user's cost fails.
+
+        The regressor, which is large, learns a block after its last call of the cost: it is copied only if there
+        may be several blocks.
+        """
+        small = {name: vars(self)[name] for name in ("encoder", "o", "clock", "rng")}
+        if n > 1:
+            small["regressor"] = self.regressor
+        return copy.deepcopy(small)
 
     def _run(self, block: Block, Y: Array, Y_hat: Array, bound: Array) -> None:
         """The sequential part: compiled as a whole for built-in costs, row by row for a user's."""
