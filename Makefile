@@ -11,6 +11,7 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 VENV := .venv
+BENCH := .venv-bench
 BIN := $(VENV)/bin
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/csdpp/__init__.py)
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -28,7 +29,7 @@ test pytest slow: export MKL_NUM_THREADS := 1
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(VENV)/.demo-$(VERSION) ## set up .venv and run the demo on the yeast stream
@@ -70,9 +71,20 @@ lock: $(VENV)/pyvenv.cfg ## rewrite constraints.txt with the newest versions tha
 	mv build/constraints.txt constraints.txt
 	rm -rf build/lock
 
+.PHONY: bench-env
+bench-env: $(BENCH)/.done ## set up .venv-bench with the peers that the benchmarks compare with
+
+.PHONY: bench
+bench: setup $(BENCH)/.done ## all benchmarks with peers, half an hour; CSDPP_DATA=FOLDER for the real sets
+	$(BIN)/csdpp bench --output build/bench $(if $(CSDPP_DATA),--data $(CSDPP_DATA)) --peers $(BENCH)/bin/python
+	cp build/bench/bench.json build/bench/*.png benchmarks/results/
+	$(BIN)/python benchmarks/growth.py --record
+	$(BIN)/python benchmarks/targets.py --record --peers $(BENCH)/bin/python
+	$(BIN)/python benchmarks/page.py --record
+
 .PHONY: clean
 clean: ## remove .venv, caches and build output
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov
+	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -84,4 +96,11 @@ $(VENV)/pyvenv.cfg:
 $(VENV)/.%-$(VERSION): $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt hatchling
 	$(PIP) install -c constraints.txt --no-build-isolation -e '.[$*]'
+	@touch $@
+
+# One by one: a peer that does not install is left out here, and reported as missing by the benchmark.
+$(BENCH)/.done: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv $(BENCH)
+	sed '/^#/d' $< | while read -r peer; do \
+	  $(BENCH)/bin/python -m pip --disable-pip-version-check -qq install "$$peer" || echo "$$peer does not install"; done
 	@touch $@
