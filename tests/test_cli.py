@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import csdpp
-from csdpp import cli, demo
+from csdpp import bench, cli, demo
 from csdpp.errors import CsdppError, InvalidParameter
 
 SCRIPT = str(Path(sys.executable).with_name("csdpp"))
@@ -31,9 +31,20 @@ def _no_terminal(monkeypatch):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What `csdpp demo` calls, instead of the demonstration."""
+    """What `csdpp demo` and `csdpp bench` call, instead of the work."""
     made = []
-    monkeypatch.setattr(demo, "run", lambda *args, **options: made.append((args, options)))
+    for module in (demo, bench):
+        monkeypatch.setattr(module, "run", lambda *args, **options: made.append((args, options)))
+    return made
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """Commands and the options that they were given, instead of the work."""
+    made = []
+    for name, command in cli.COMMANDS.items():
+        nothing = command._replace(call=lambda options: made.append((options.command, options)))
+        monkeypatch.setitem(cli.COMMANDS, name, nothing)
     return made
 
 
@@ -71,13 +82,14 @@ def test_help_of_a_command_says_what_it_does_and_explains_every_option(name, cap
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_examples_are_commands_that_exist(calls):
+def test_examples_are_commands_that_exist(parsed):
     texts = [cli.make_parser().epilog, *(command.examples for command in cli.COMMANDS.values())]
     examples = [line.split("  ")[0] for text in texts for line in re.findall(r"^  (csdpp .*)$", text, re.MULTILINE)]
     assert len(examples) > len(cli.COMMANDS)
     for example in examples:
         if "COMMAND" not in example:
             assert cli.main(shlex.split(example)[1:]) == 0
+    assert {name for name, _ in parsed} == cli.COMMANDS.keys()
 
 
 def test_no_command_shows_the_help_and_fails(capsys):
@@ -108,6 +120,16 @@ def test_version_is_that_of_the_package(command):
 def test_demo_is_one_library_call(calls, options, call):
     assert cli.main(["demo", *options]) == 0
     assert calls == [call]
+
+
+def test_bench_is_one_library_call(calls):
+    assert cli.main(["bench"]) == 0
+    plain = {"sets": None, "peers": None, "data": None, "quick": False, "seed": 0, "progress": True}
+    assert calls == [(("bench-output",), plain)]
+    chosen = ["--sets", "S1", "yeast", "--peers", "p", "--data", "d", "--quick", "--seed", "3", "--no-progress"]
+    assert cli.main(["bench", "--output", "x", *chosen]) == 0
+    given = {"sets": ["S1", "yeast"], "peers": "p", "data": "d", "quick": True, "seed": 3, "progress": False}
+    assert calls[1:] == [(("x",), given)]
 
 
 @pytest.mark.parametrize("module", [False, True], ids=["script", "module"])

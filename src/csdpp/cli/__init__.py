@@ -1,15 +1,17 @@
-"""The command line: options into single library calls.
+"""The command line: options into single library calls, a file for each command.
 
 What users can mend (a `CsdppError`, a missing extra) is one line on stderr and exit code 2; bugs keep their
 traceback; Ctrl-C is exit code 130.
 """
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
 
-from csdpp import __version__, demo
+from csdpp import __version__
+from csdpp.cli._bench import BENCH
+from csdpp.cli._command import Command
+from csdpp.cli._demo import DEMO
 from csdpp.errors import CsdppError
 
 _ABOUT = """\
@@ -24,50 +26,8 @@ examples:
 exit codes: 0 done, 2 something you can mend (one line says what), 130 Ctrl-C"""
 
 
-class Command(NamedTuple):
-    """A command: how the list of commands and its own help describe it, its options, and the call that it is."""
-
-    summary: str
-    about: str
-    examples: str
-    add_options: Callable[[ArgumentParser], None]
-    call: Callable[[Namespace], object]
-
-
-def _demo_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--rows", type=int, metavar="N", help="how many rows of the stream (default: all 2,417)")
-    parser.add_argument(
-        "--output", default="demo-output", metavar="DIR", help="folder for picture and figures (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="order of the rows, and random codes (default: %(default)s)"
-    )
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar, even on a terminal")
-
-
-COMMANDS = {
-    "demo": Command(
-        summary="compare learners on real data, in seconds",
-        about="""\
-Runs O-BR, O-RAND, DPP, and CS-DPP as published and with our defaults, over the
-yeast stream that comes with river: each row is predicted, then learned, under
-four costs. Prints a table; writes a picture of the running averages, the table
-and all figures. Downloads nothing; needs pip install 'csdpp[demo]'.""",
-        examples="""\
-examples:
-  csdpp demo                      all rows, into ./demo-output
-  csdpp demo --seed 1             another order of the rows
-  csdpp demo --rows 300           who learns fast?
-  csdpp demo --output /data/demo  files elsewhere""",
-        add_options=_demo_options,
-        call=lambda options: demo.run(
-            options.rows,
-            options.output,
-            seed=options.seed,
-            progress=not options.no_progress,
-        ),
-    ),
-}
+#: In the order in which `csdpp --help` lists them.
+COMMANDS: dict[str, Command] = {"demo": DEMO, "bench": BENCH}
 
 
 def make_parser() -> ArgumentParser:
