@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from csdpp.datasets import arff, load_meka, load_mulan, load_named, load_river_yeast
-from csdpp.errors import DataFormatError, InvalidParameter
+from csdpp.errors import DataFormatError, InvalidParameter, MissingData
 
 HEADER = """\
 @relation 'a toy'
@@ -442,9 +442,21 @@ def test_without_river_or_with_another_file_the_error_says_what_to_do(tmp_path, 
 
 def test_load_named_says_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.delenv("CSDPP_DATA", raising=False)
-    with pytest.raises(InvalidParameter, match=r"load_named: name must be one of yeast, scene, .*, got 'mediamill'"):
-        load_named("mediamill")
-    with pytest.raises(InvalidParameter, match=r"load_named: root must be the folder of 'yeast', got none"):
-        load_named("yeast")
-    with pytest.raises(FileNotFoundError, match=r"load_named: expected 'yeast' in .*, got no such folder"):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(InvalidParameter, match=r"load_named: name must be one of cal500, .*, got 'flowers'"):
+        load_named("flowers")
+    with pytest.raises(
+        MissingData, match=r"load_named: expected 'scene' \(scene-train.arff, .*\) in .*cache.*scene, got"
+    ):
+        load_named("scene")
+    with pytest.raises(MissingData, match=r"load_named: expected 'yeast' .* in .*yeast, got no such files; set CSDPP_"):
         load_named("yeast", tmp_path)
+
+
+def test_yeast_comes_from_river_where_no_files_are_there_and_none_were_asked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("CSDPP_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert load_named("Yeast").X.shape == (2417, 103)
+    monkeypatch.setattr("csdpp.datasets.bundled.find_spec", lambda name: None)
+    with pytest.raises(MissingData, match="csdpp datasets fetch yeast"):
+        load_named("yeast")

@@ -1,9 +1,11 @@
 """What the package raises.
 
 CsdppError
-└── InvalidInput (also a ValueError): data that cannot be used
-    ├── InvalidParameter: a parameter that cannot be used
-    └── DataFormatError: a file that does not keep to its format
+├── InvalidInput (also a ValueError): data that cannot be used
+│   ├── InvalidParameter: a parameter that cannot be used
+│   └── DataFormatError: a file that does not keep to its format
+├── MissingData (also a FileNotFoundError): files of data that are not there
+└── FetchError (also an OSError): a data set that could not be had from where it is offered
 
 UserWarning
 └── CostConditionWarning: a user's cost for which Lemma 2 of the paper does not hold
@@ -26,6 +28,14 @@ class InvalidParameter(InvalidInput):
 
 class DataFormatError(InvalidInput):
     """A file that does not keep to its format: the message names file, line and what was expected."""
+
+
+class MissingData(CsdppError, FileNotFoundError):
+    """Files of data that are not there: the message names them, where they were looked for and what to do."""
+
+
+class FetchError(CsdppError, OSError):
+    """A data set that could not be had: no answer, a refusal, or other bytes than promised."""
 
 
 class CostConditionWarning(UserWarning):

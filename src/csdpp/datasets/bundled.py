@@ -1,4 +1,4 @@
-"""Real data sets by name, from a folder of Mulan files or from river's wheel; nothing is downloaded."""
+"""Real data sets by name, from folders with their original files or from river's wheel; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -9,50 +9,40 @@ from pathlib import Path
 
 import numpy as np
 
-from csdpp.datasets._types import Dataset
-from csdpp.datasets.arff import load_mulan
-from csdpp.errors import DataFormatError, InvalidParameter
-
-# Folder, ARFF files in the order in which they are joined, XML.
-_FILES = {
-    "yeast": ("yeast", ["yeast.arff"], "yeast.xml"),
-    "scene": ("scene", ["scene-train.arff", "scene-test.arff"], "scene.xml"),
-    "emotions": ("emotions", ["emotions.arff"], "emotions.xml"),
-    "cal500": ("cal500", ["cal500.arff"], "cal500.xml"),
-    "corel5k": ("corel5k", ["Corel5k-sparse.arff"], "Corel5k.xml"),
-    "enron": ("enron", ["enron.arff"], "enron.xml"),
-}
+from csdpp.datasets._types import Dataset, Nominal
+from csdpp.datasets.mulan import load_mulan
+from csdpp.datasets.registry import entry, find
+from csdpp.errors import DataFormatError, MissingData
 
 
-def load_named(name: str, root: str | os.PathLike[str] | None = None) -> Dataset:
-    """A data set of the paper, from a folder with its original Mulan files.
+def load_named(name: str, root: str | os.PathLike[str] | None = None, *, nominal: Nominal = "index") -> Dataset:
+    """A data set of the paper, from its original files; nothing is downloaded.
 
     Parameters
     ----------
-    name : {"yeast", "scene", "emotions", "cal500", "corel5k", "enron"}
-        Upper and lower case are the same. Of scene the training file and then the test file.
-    root : path, default: the environment variable CSDPP_DATA
-        It has a folder for each set, for instance with `yeast/yeast.arff` and `yeast/yeast.xml`.
+    name : one of `REGISTRY`: "cal500", "corel5k", "emotions", ...
+        Upper and lower case are the same. Of sets in two parts the training file and then the test file.
+    root : path, default: the environment variable CSDPP_DATA, then the cache that `fetch` fills
+        It has a folder for each set, for instance with `yeast/yeast.arff` and `yeast/yeast.xml`. Where no root is
+        given and no files are there, yeast comes from river's wheel if river is installed.
+    nominal : {"index", "onehot"}
+        As in `load_mulan`.
 
     Examples
     --------
     >>> load_named("yeast", root="no such folder")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: load_named: expected 'yeast' in no such folder/yeast, got no such folder; ...
+    csdpp.errors.MissingData: load_named: expected 'yeast' (yeast.arff, yeast.xml) in no such folder/yeast, got ...
     """
-    if name.lower() not in _FILES:
-        raise InvalidParameter(f"load_named: name must be one of {', '.join(_FILES)}, got {name!r}; choose one")
-    root = os.environ.get("CSDPP_DATA") if root is None else root
-    if not root:
-        raise InvalidParameter(f"load_named: root must be the folder of {name!r}, got none; pass it or set CSDPP_DATA")
-    folder, arffs, xml = _FILES[name.lower()]
-    place = Path(root) / folder
-    if not place.is_dir():
-        raise FileNotFoundError(
-            f"load_named: expected {name!r} in {place}, got no such folder; pass root= or set CSDPP_DATA"
-        )
-    return load_mulan([place / arff for arff in arffs], place / xml, name=name.lower())
+    known = entry(name, "load_named")
+    try:
+        arff, xml = find(name, root, "load_named")
+    except MissingData:
+        if known.name == "yeast" and root is None and find_spec("river") is not None:
+            return load_river_yeast()
+        raise
+    return load_mulan(arff, xml, nominal=nominal, name=known.name, corrections=known.corrections)
 
 
 def load_river_yeast() -> Dataset:
