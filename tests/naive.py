@@ -260,9 +260,12 @@ class CSDPP:
         size = sqrt(v @ v + self.o @ self.o)
         g = self.regressor.gain(x)
         if self.basis == "pbc":
-            self.H = self.H - np.outer(g, self.H.T @ x - v)
-            fit = self.H.T @ x
-            self.msg.update(fit - self.o if self.encoder == "feature" else v - self.o, eta, size)
+            z = self.H.T @ x
+            self.H = self.H - np.outer(g, z - v)
+            if self.encoder == "feature":
+                self.msg.update(self.H.T @ x - self.o, eta, max(size, sqrt(z @ z + self.o @ self.o)))
+            else:
+                self.msg.update(v - self.o, eta, size)
         else:
             Q = self.msg.Q
             self.msg.update(v - self.o, eta, size, flips)

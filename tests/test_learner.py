@@ -80,6 +80,16 @@ def test_equals_naive(basis, encoder, reference, decode, weighting, cost, regres
     )
 
 
+@pytest.mark.parametrize("regressor", ["ridge", "gradient"])
+@pytest.mark.parametrize(("basis", "encoder", "reference", "decode"), COMBINATIONS)
+def test_equals_naive_under_forgetting(basis, encoder, reference, decode, regressor):
+    """The past fades alike in the regressor, the reference and both step sizes."""
+    X, Y = STREAMS["correlated"](n=45)
+    options = {"basis": basis, "encoder": encoder, "reference": reference, "decode": decode, "regressor": regressor}
+    for cost in ("hamming", "rank"):
+        assert_same(X, Y, 2, cost=cost, forgetting=0.95, step=0.7, rate=4.0, **options)
+
+
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("regressor", ["ridge", "gradient"])
 @pytest.mark.parametrize(("basis", "encoder", "reference", "decode"), COMBINATIONS)

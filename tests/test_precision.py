@@ -91,6 +91,18 @@ def test_repeated_rows_hold_one_direction():
     assert model.directions_.shape == (1, 5)
 
 
+@pytest.mark.parametrize("regressor", ["ridge", "gradient"])
+def test_rows_of_no_weight_bring_no_direction(regressor):
+    """Found: the rank cost gives a row without labels no weight, so v = o = 0, and with nothing to compare with
+    the rounding of its fit became directions, not even orthogonal ones."""
+    X, Y = long_stream(60)
+    Y[1:] = False
+    Y[0, 1:4] = True
+    model = CSDPP(3, cost="rank", reference="zero", regressor=regressor).fit(X, Y)
+    assert model.directions_.shape == (1, 8)
+    assert np.abs(model.directions_ @ model.directions_.T - 1.0).max() < 1e-14
+
+
 def test_eigenvalues_that_nearly_agree():
     """Found: a rotation that almost swaps two entries must swap their eigenvalues as well."""
     from csdpp._kernels.eigen import rank_one_eigen

@@ -150,16 +150,19 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, uniforms,
             o[k] += (v[k] - o[k]) * share
     for k in range(K):
         c[k] = v[k] - o[k]
+    noise = noise_level(v, o)
     if recipe.basis == PBC:
         # H learns before the basis moves: the fit of this row is then z - gain (z - v).
         gain = block.gain[i]
+        if recipe.feature:  # z too is among the numbers whose difference c is; v and o may both be zero
+            noise = max(noise, noise_level(z, o))
         for k in range(K):
             e = z[k] - v[k]
             block.E[i, k] = e
             if recipe.feature:
                 c[k] = z[k] - gain * e - o[k]
     eta = recipe.rate / np.sqrt(clock[MASS]) * recipe.M / K
-    msg_step_inplace(basis, work.turn, recipe.M, c, eta, noise_level(v, o), uniforms[1:])
+    msg_step_inplace(basis, work.turn, recipe.M, c, eta, noise, uniforms[1:])
     if recipe.basis == PBT:
         _carry(i, first, last, block, work)
     if recipe.basis != PBC:
