@@ -228,9 +228,12 @@ def _sign_inplace(V, kept, flips):
 
 @njit(**KERNEL)
 def noise_level(v, o):
-    """Below this length v - o is taken for rounding: eps^(2/3) sqrt(|v|^2 + |o|^2), 4e-11 of it in float64."""
+    """Below this length v - o is taken for rounding: eps^(2/3) sqrt(|v|^2 + |o|^2), 4e-11 of it in float64.
+
+    Of v as many entries count as o has.
+    """
     lengths = 0.0
-    for k in range(v.shape[0]):
+    for k in range(o.shape[0]):
         lengths += v[k] * v[k] + o[k] * o[k]
     return np.finfo(v.dtype).eps ** (2.0 / 3.0) * np.sqrt(lengths)
 
