@@ -91,6 +91,22 @@ def test_repeated_rows_hold_one_direction():
     assert model.directions_.shape == (1, 5)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("forgetting", [0.99, 0.8])
+def test_forgetting_over_long_streams_with_a_silent_feature(forgetting, dtype):
+    """Found: overflow, and a state that is not finite, once a feature had been zero for long."""
+    X, Y = long_stream(12_000)
+    X[2000:, 1] = 0.0
+    with_it = CSDPP(3, cost="hamming", forgetting=forgetting, dtype=dtype)
+    without = CSDPP(3, cost="hamming", forgetting=forgetting, dtype=dtype)
+    wrong = (with_it.prequential(X, Y) != Y)[2000:].mean()
+    assert wrong < (without.prequential(np.delete(X, 1, axis=1), Y) != Y)[2000:].mean() + 0.01
+    assert np.isfinite(with_it.decision_function(X)).all()
+    X[:3] = 0.99 * with_it._engine._limit  # as large as is let in: no overflow on the way, now or later
+    with_it.partial_fit(X[:500], Y[:500])
+    assert np.isfinite(with_it.decision_function(X[3:])).all()
+
+
 @pytest.mark.parametrize("regressor", ["ridge", "gradient"])
 def test_rows_of_no_weight_bring_no_direction(regressor):
     """Found: the rank cost gives a row without labels no weight, so v = o = 0, and with nothing to compare with

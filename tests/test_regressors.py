@@ -86,6 +86,44 @@ def test_forgetting_shortens_blocks_rather_than_lose_digits():
     np.testing.assert_allclose(regressor.W, np.linalg.solve(A, (X[:used] * weights[:, None]).T @ V[:used]), rtol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("forgetting", [0.99, 0.5])
+def test_forgetting_does_not_wear_out_silent_features(forgetting, dtype):
+    """Found: A^-1 grew by 1 / mu a row where no row has a feature, first past the digits of the others and in the
+    end to infinity. The others are those of a ridge that never had the silent ones."""
+    X, V = data(n=3000)
+    X[:, 1], X[400:, 3] = 0.0, 0.0
+    silent, without = ridge(forgetting=forgetting, dtype=dtype), ridge(d=3, forgetting=forgetting, dtype=dtype)
+    sizes = []
+    for start in range(0, 3000, 100):
+        X_part, V_part = X[start : start + 100].astype(dtype), V[start : start + 100].astype(dtype)
+        learn(silent, X_part, V_part, silent.rows_per_block(64))
+        learn(without, X_part[:, [0, 2, 4]], V_part, silent.rows_per_block(64))
+        sizes.append(np.linalg.norm(silent.F, 2))
+    limit = np.finfo(dtype).eps ** -0.25 / np.sqrt(0.7)
+    assert max(sizes) < 1.01 * limit
+    assert max(sizes) > 10  # and was let grow before
+    assert (silent.W[1] == 0).all()
+    np.testing.assert_allclose(silent.W[[0, 2, 4]], without.W, atol=1e-4 if forgetting == 0.99 else 0.05)
+
+
+def test_the_regularisation_that_is_given_back():
+    """(A + lambda I)^-1, once a direction of A is worn to less than sqrt(eps) lambda; before, nothing."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    for weakest, gives_back in [(1e-7, False), (1e-9, True)]:
+        A = Q @ np.diag([3.0, 1.0, 0.2, weakest]) @ Q.T
+        regressor = ridge(d=4, p=1, regularization=1.0, forgetting=0.9)
+        regressor.F = Q / np.sqrt([3.0, 1.0, 0.2, weakest])
+        before = regressor.F.copy()
+        regressor._restore()
+        if gives_back:
+            np.testing.assert_allclose(regressor.precision(), np.linalg.inv(A + np.eye(4)), atol=1e-7)
+            assert regressor.F.flags.c_contiguous
+        else:
+            np.testing.assert_array_equal(regressor.F, before)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e9, 1e12])
 def test_ridge_survives_features_of_any_scale(scale):
     """A time stamp among the features: A^-1 stays positive and the fit right, in any block size."""

@@ -123,9 +123,10 @@ class _BlockEngine:
 
     @cached_property
     def _limit(self) -> float:
-        """The largest feature whose square stays finite on its way through A^-1."""
-        d = self.regressor.W.shape[0]
-        return float(np.sqrt(np.finfo(self.dtype).max * min(1.0, self.regularization) / (10.0 * d)))
+        """The largest feature whose square stays finite on its way through A^-1, which forgetting lets grow."""
+        d, kind, mu = self.regressor.W.shape[0], np.finfo(self.dtype), self.regressor.forgetting
+        room = 1.0 if mu == 1.0 else min(1e-4, mu) * np.sqrt(kind.eps)
+        return float(np.sqrt(kind.max * room * min(1.0, self.regularization) / (10.0 * d)))
 
     def _check_magnitude(self, X: Any) -> None:
         """Before anything is learned."""

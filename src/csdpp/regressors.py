@@ -30,6 +30,7 @@ class Regressor(Protocol):
     """What the engine asks of a regressor."""
 
     W: Array
+    forgetting: float
 
     @property
     def size(self) -> int:
@@ -60,12 +61,14 @@ class OnlineRidge:
     paper), loses its positivity once a feature is some 1e8 times larger than sqrt(lambda)
     (tests/test_precision.py). It costs 6 d^2 flops a row instead of 4 d^2. O(d^2 + d p) a row.
 
-    With ``forgetting`` mu < 1 the past fades before each row: A <- mu A + x x', the regularisation with it.
+    With ``forgetting`` mu < 1 the past fades before each row: A <- mu A + x x', the regularisation with it; where
+    no row brings anything new for very long, the regularisation is given back (`_restore`).
     """
 
     def __init__(self, d: int, p: int, *, regularization: float, forgetting: float, dtype: Any) -> None:
         self.W: Array = np.zeros((d, p), dtype)
         self.F: Array = np.eye(d, dtype=dtype) / np.sqrt(np.asarray(regularization, dtype))
+        self.regularization = regularization
         self.forgetting = forgetting
 
     @property
@@ -113,6 +116,22 @@ class OnlineRidge:
         subtract_product_inplace(self.F, U, G)
         if scale is not None:
             self.F *= scale[-1]
+            self._restore()
+
+    def _restore(self) -> None:
+        """A <- A + lambda I once A^-1 is beyond 1 / (sqrt(eps) lambda) somewhere; W stays.
+
+        In a direction that no row touches, forgetting wears A away and A^-1 grows without limit: it would first cost
+        the digits of the other directions and overflow in the end. O(d^2) a block, O(d^3) when it happens: not
+        before some 18 / (1 - mu) rows, 8 / (1 - mu) in float32.
+        """
+        largest = np.einsum("ij,ij->i", self.F, self.F).max()
+        if largest * self.regularization <= np.finfo(self.F.dtype).eps ** -0.5:
+            return
+        C = self.regularization * (self.F.T @ self.F)  # (A + lambda I)^-1 = F (I + lambda F'F)^-1 F'
+        C.ravel()[:: len(C) + 1] += 1.0
+        root, _ = cholesky_inplace(C)
+        self.F = solve_lower_inplace(root, np.ascontiguousarray(self.F.T)).T.copy()
 
     def _scale(self, n: int) -> Array:
         return (self.forgetting ** (-0.5 * np.arange(1, n + 1))).astype(self.F.dtype)
