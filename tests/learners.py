@@ -10,6 +10,8 @@ LEARNERS = {
     "csdpp-pbt": CSDPP(2, basis="pbt", encoder="label", random_state=0),
     "csdpp-gradient": CSDPP(2, regressor="gradient", weighting="ordered", cost="accuracy", random_state=0),
     "csdpp-forgetting": CSDPP(2, basis="pbt", encoder="label", forgetting=0.98, random_state=0),
+    "csdpp-micro-f1": CSDPP(2, cost="micro_f1", random_state=0),
+    "csdpp-macro-f1": CSDPP(2, cost="macro_f1", forgetting=0.98, random_state=0),
     "published-pbt": CSDPP.published(2, cost="f1", random_state=0),
     "published-pbc": CSDPP.published(2, cost="hamming", basis="pbc", random_state=0),
     "published-none": CSDPP.published(2, cost="hamming", basis="none", random_state=0),
@@ -36,6 +38,7 @@ def state(model):
     if hasattr(engine, "o"):
         basis = engine.encoder.basis
         found |= {"o": engine.o, "clock": engine.clock, "Q": basis.Q, "sigma": basis.sigma, "keep": basis.keep}
+        found["memory"] = engine.memory
         found["counts"] = basis.counts[:3]  # what comes after says when the basis was last repaired
     return {name: np.array(value) for name, value in found.items()}
 

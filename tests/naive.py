@@ -237,6 +237,14 @@ class CSDPP:
         self.o = np.zeros(K)
         self.t = 0.0
         self.rng = np.random.RandomState(seed)
+        self.past = []  # of a cost with a memory
+
+    def label_weights(self, y, y_hat):
+        if self.cost not in ("micro_f1", "macro_f1"):
+            return label_weights(self.cost, self.weighting, y, y_hat)
+        delta = naive_costs.stream_weights(self.cost, self.past, y, y_hat, self.forgetting)
+        self.past.append((y, y_hat))
+        return np.array(delta)
 
     def scores(self, x):
         Q = self.msg.Q
@@ -248,7 +256,7 @@ class CSDPP:
         s = self.scores(x)
         y_hat = (s >= 0).astype(int)
         y = np.asarray(y, int)
-        v = np.sqrt(label_weights(self.cost, self.weighting, y, y_hat)) * np.where(y == 1, 1.0, -1.0)
+        v = np.sqrt(self.label_weights(y, y_hat)) * np.where(y == 1, 1.0, -1.0)
         self.t = self.forgetting * self.t + 1
         if self.reference == "mean":
             self.o = self.o + (v - self.o) / self.t

@@ -133,3 +133,55 @@ def mean(c, y, y_hat):
 
 
 WEIGHTINGS = {"ordered": ordered, "shapley": shapley_all_orders, "marginal": marginal, "mean": mean}
+
+
+# ------------------------------------------------------------------- measures of a stream: costs with a memory
+
+
+def stream_f1(tp, fp, fn):
+    """F1 on top of the prior: a tenth of a hit, half a miss and half a false alarm."""
+    return 2 * (tp + 0.1) / (2 * (tp + 0.1) + (fp + 0.5) + (fn + 0.5))
+
+
+def stream_counts(rows, pool):
+    """(tp, fp, fn, rows) over the labels of ``pool``; rows are (y, y_hat, how much of it is remembered)."""
+    tp = fp = fn = total = 0.0
+    for y, y_hat, share in rows:
+        for k in pool:
+            tp += share * (y[k] and y_hat[k])
+            fp += share * (y_hat[k] and not y[k])
+            fn += share * (y[k] and not y_hat[k])
+            total += share
+    return tp, fp, fn, total / len(pool)
+
+
+def stream_weights(measure, past, y, y_hat, forgetting=1.0):
+    """Rows so far times what the measure over all rows loses if label k of this one comes out wrong.
+
+    ``past`` holds the pairs (y, y_hat) of the rows before; the last one counts whole, the one before it
+    ``forgetting``, and so on.
+    """
+    K = len(y)
+    before = [(*pair, forgetting**age) for age, pair in enumerate(reversed(past))]
+    delta = []
+    for k in range(K):
+        pool = range(K) if measure == "micro_f1" else [k]
+        f1 = {}
+        for outcome in ("right", "wrong"):
+            now = list(y_hat)
+            now[k] = y[k] if outcome == "right" else 1 - y[k]
+            tp, fp, fn, rows = stream_counts([*before, (y, now, 1.0)], pool)
+            f1[outcome] = stream_f1(tp, fp, fn)
+        delta.append(rows * (f1["right"] - f1["wrong"]) / (1 if measure == "micro_f1" else K))
+    return delta
+
+
+def stream_loss(measure, Y, Y_hat):
+    """1 - F1 of all rows together, without a prior; a label that neither comes nor is predicted has F1 = 0."""
+    K = len(Y[0])
+    pools = [range(K)] if measure == "micro_f1" else [[k] for k in range(K)]
+    values = []
+    for pool in pools:
+        tp, fp, fn, _ = stream_counts([(y, y_hat, 1) for y, y_hat in zip(Y, Y_hat, strict=True)], pool)
+        values.append(2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 0.0)
+    return 1 - sum(values) / len(values)

@@ -453,8 +453,8 @@ def test_an_error_inside_an_own_function_keeps_its_traceback():
         ),
         (
             lambda: costs.resolve_cost("f2"),
-            "cost must be one of 'hamming', 'f1', 'accuracy', 'rank', 'rank_published' or a cost of "
-            "csdpp.costs, got 'f2'; wrap",
+            "cost must be one of 'hamming', 'f1', 'accuracy', 'rank', 'rank_published', 'micro_f1', 'macro_f1' or a "
+            "cost of csdpp.costs, got 'f2'; wrap",
         ),
         (
             lambda: costs.resolve_cost(uneven),

@@ -91,6 +91,14 @@ def test_equals_naive_under_forgetting(basis, encoder, reference, decode, regres
 
 
 @pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("cost", ["micro_f1", "macro_f1"])
+@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+def test_equals_naive_with_a_memory(name, cost, forgetting):
+    X, Y = STREAMS[name]()
+    assert_same(X, Y, min(2, Y.shape[1]), cost=cost, forgetting=forgetting, weighting="ordered")
+
+
+@pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("regressor", ["ridge", "gradient"])
 @pytest.mark.parametrize(("basis", "encoder", "reference", "decode"), COMBINATIONS)
 def test_equals_naive_on_nasty_streams(name, basis, encoder, reference, decode, regressor):

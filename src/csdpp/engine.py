@@ -165,6 +165,7 @@ class FollowingEngine(_BlockEngine):
         self.dtype = encoder.basis.Q.dtype
         self.o = np.zeros(self.K)  # the reference; float64 always: a running mean must not stall
         self.clock = np.zeros(2)  # rows learned, and the same with forgetting
+        self.memory = cost._start(self.K)  # of a cost of the whole stream: counts of the rows so far
         p = regressor.W.shape[1]
         self.work = make_work(encoder.basis, p)
 
@@ -204,7 +205,7 @@ class FollowingEngine(_BlockEngine):
         draws = recipe.sampled or recipe.basis == NONE
         uniforms = self.rng.random_sample((len(Y), width)) if draws else np.zeros((len(Y), 1))
         if self.cost._kind >= 0:
-            run_rows(recipe, basis, block, self.o, self.clock, self.work, Y, uniforms, Y_hat, bound)
+            run_rows(recipe, basis, block, self.o, self.clock, self.memory, self.work, Y, uniforms, Y_hat, bound)
             return
         strip = len(basis.frame) - self.m
         for first in range(0, len(Y), strip):

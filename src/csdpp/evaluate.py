@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer
 
 from csdpp.baselines import OnlineBinaryRelevance
-from csdpp.costs import Cost, resolve_cost
+from csdpp.costs import Cost, StreamCost, resolve_cost
 from csdpp.errors import InvalidInput, InvalidParameter
 from csdpp.estimator import OnlineClassifier, whole
 from csdpp.learner import CSDPP
@@ -109,6 +109,9 @@ def prequential(
     that is Jensen's inequality, the right side being the expectation over Lemma 1's P. So the bound holds row
     by row for Hamming under any weighting, and for another cost that ``model`` has itself, with
     ``weighting="ordered"`` or "shapley", to which Lemma 2 applies.
+
+    A cost of the whole stream, "micro_f1" or "macro_f1", is measured over the first t rows; what is kept as the loss
+    of row t is t times that less (t - 1) times the one before, whose mean it is again.
 
     If the learner fails amid the stream, it has learned the rows before.
 
@@ -251,7 +254,7 @@ class _Tally:
     def add(self, part: slice, Y: Array, Y_hat: Array, terms: Array | None, seconds: float) -> None:
         """Take in the rows of ``part``."""
         both = Y & Y_hat
-        losses = [cost.loss(Y, Y_hat) for cost in self.costs.values()]
+        losses = [self._losses(cost, Y, Y_hat) for cost in self.costs.values()]
         samples = _precision_recall_f1(*(np.count_nonzero(a, axis=1) for a in (both, Y_hat, Y)))
         exact = (Y_hat == Y).all(axis=1)
         bound = () if terms is None else terms.T
@@ -267,6 +270,12 @@ class _Tally:
         if part.start == 0:
             self.first = part.stop, seconds
         self.sums, self.done, self.seconds = running[-1], part.stop, self.seconds + seconds
+
+    def _losses(self, cost: Cost, Y: Array, Y_hat: Array) -> Array:
+        if isinstance(cost, StreamCost):
+            return cost._shares(self.counts, self.done, Y, Y_hat)
+        losses: Array = cost.loss(Y, Y_hat)
+        return losses
 
     def running(self) -> tuple[str, float]:
         """The name of the first cost and its average so far."""

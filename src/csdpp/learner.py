@@ -28,7 +28,7 @@ class CSDPP(OnlineClassifier):
     n_components : int or float, default 0.1
         M, or a share in (0, 1] of the K labels: M = ceil(share * K).
     cost : str or Cost, default "f1"
-        "hamming", "f1", "accuracy", "rank", or a `csdpp.costs.Cost`.
+        "hamming", "f1", "accuracy", "rank", of the whole stream "micro_f1" and "macro_f1", or a `csdpp.costs.Cost`.
     basis : {"pbc", "pbt", "none"}, default "pbc"
         How the regressor stays with the moving directions: principal basis correction (exact, O(dK) a row),
         principal basis transform (O(dM)), or not at all (for comparison only).

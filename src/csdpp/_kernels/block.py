@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from csdpp._kernels.memory import memory_weights, remember_inplace
 from csdpp._kernels.msg import (
     HELD,
     WIDTH,
@@ -29,7 +30,7 @@ from csdpp._kernels.msg import (
     open_strip,
 )
 from csdpp._kernels.vectors import INNER, KERNEL, add_rows, clear, copy, corner, dots, identity, put_product
-from csdpp._kernels.weights import builtin_weights
+from csdpp._kernels.weights import WITH_MEMORY, builtin_weights
 
 PBC, PBT, NONE = range(3)
 STEPS, MASS = 0, 1
@@ -219,7 +220,7 @@ def _bound_terms(basis, work, v, o, out):
 
 
 @njit(**KERNEL)
-def run_rows(recipe, basis, block, o, clock, work, Y, uniforms, Y_hat, bound):
+def run_rows(recipe, basis, block, o, clock, memory, work, Y, uniforms, Y_hat, bound):
     """Predict, weigh and learn the rows of a block one after the other (built-in costs)."""
     n = Y.shape[0]
     strip = basis.frame.shape[0] - basis.sigma.shape[0]
@@ -228,6 +229,10 @@ def run_rows(recipe, basis, block, o, clock, work, Y, uniforms, Y_hat, bound):
         start_strip(first, last, recipe, basis, block, work)
         for i in range(first, last):
             predict_row(i, first, recipe, basis, block, o, work, Y_hat[i])
-            builtin_weights(recipe.cost, recipe.weighting, Y[i], Y_hat[i], work.delta)
+            if recipe.cost == WITH_MEMORY:
+                memory_weights(memory, Y[i], Y_hat[i], work.delta)
+                remember_inplace(memory, Y[i], Y_hat[i], recipe.forgetting)
+            else:
+                builtin_weights(recipe.cost, recipe.weighting, Y[i], Y_hat[i], work.delta)
             learn_row(i, first, last, recipe, basis, block, o, clock, work, Y[i], uniforms[i], bound)
         end_strip(first, recipe, basis, block, work)

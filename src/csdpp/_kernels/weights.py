@@ -17,7 +17,7 @@ of one kind the same weight, four values a row.
 import numpy as np
 from numba import njit
 
-HAMMING, F1, ACCURACY, RANK, RANK_PUBLISHED = range(5)
+HAMMING, F1, ACCURACY, RANK, RANK_PUBLISHED, WITH_MEMORY = range(6)  # the last: see `csdpp._kernels.memory`
 ORDERED, SHAPLEY, MARGINAL, MEAN = range(4)
 
 # What became of a user's cost, in the first entry of the report of `count_weights`.

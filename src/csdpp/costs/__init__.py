@@ -12,8 +12,9 @@ weighting  the other labels                                     the weights of t
 "mean"     average of "shapley" and "marginal"                  no
 ========== ==================================================== =======================================
 
-Built in are `Hamming`, `F1`, `Accuracy` and `Rank`, all functions of the four counts of a row. For a cost
-of your own there are `CountCost`, a function of the counts, and `AnyCost`, any function of (y, ŷ).
+Built in are `Hamming`, `F1`, `Accuracy` and `Rank`, all functions of the four counts of a row, and `MicroF1` and
+`MacroF1`, which are measures of a whole stream and weigh a row by those before it. For a cost of your own there
+are `CountCost`, a function of the counts, and `AnyCost`, any function of (y, ŷ).
 
 >>> F1().loss([[1, 1, 0, 0], [0, 1, 0, 1]], [[1, 0, 1, 0], [0, 1, 0, 1]])
 array([0.5, 0. ])
@@ -25,6 +26,7 @@ from typing import Any
 
 from csdpp.costs._base import Cost, resolve_weighting
 from csdpp.costs._builtin import F1, Accuracy, Hamming, Rank, RankPublished
+from csdpp.costs._memory import MacroF1, MicroF1, StreamCost
 from csdpp.costs._user import AnyCost, CountCost
 from csdpp.errors import InvalidParameter
 
@@ -35,13 +37,16 @@ __all__ = [
     "Accuracy",
     "Rank",
     "RankPublished",
+    "StreamCost",
+    "MicroF1",
+    "MacroF1",
     "CountCost",
     "AnyCost",
     "resolve_cost",
     "resolve_weighting",
 ]
 
-NAMED: dict[str, type[Cost]] = {c.name: c for c in (Hamming, F1, Accuracy, Rank, RankPublished)}
+NAMED: dict[str, type[Cost]] = {c.name: c for c in (Hamming, F1, Accuracy, Rank, RankPublished, MicroF1, MacroF1)}
 
 
 def resolve_cost(cost: Any) -> Cost:

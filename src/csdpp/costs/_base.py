@@ -68,6 +68,10 @@ class Cost:
         """Write the weights of one row into ``out`` (K,); validates nothing."""
         kernels.builtin_weights(self._kind, weighting_id, y, y_hat, out)
 
+    def _start(self, K: int) -> Floats:
+        """The memory that a cost of the whole stream begins with (4, J); J = 0: each row is a cost by itself."""
+        return np.zeros((4, 0))
+
     def _identity(self) -> tuple[Any, ...]:
         return (self.name,)
 
