@@ -74,8 +74,7 @@ def test_block_size_changes_speed_only(learner, size):
     one = clone(learner).set_params(block_size=33)
     other = clone(learner).set_params(block_size=size)
     np.testing.assert_array_equal(one.prequential(X, Y), other.prequential(X, Y))
-    if learner is not LEARNERS["published-none"]:  # whose directions have arbitrary signs within equal sigmas
-        assert_same_state(one, other, atol=1e-10)
+    assert_same_state(one, other, atol=1e-10)
 
 
 @every_learner

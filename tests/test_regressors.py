@@ -150,18 +150,23 @@ def smallest_eigenvalue(S):
 
 
 def test_why_the_square_root_is_kept():
-    """A^-1 updated by subtraction, as printed, turns indefinite on large features that nearly agree."""
-    X, _ = data(n=3000)
-    X[:, 4] = 1.0
-    X[:, 3] *= 1e12
-    X[:, 2] = X[:, 3] * (1 + 1e-6 * X[:, 2])
-    slow = naive.Ridge(5, 0.7)
-    for x in X:
-        slow.gain(x)
-    assert np.linalg.eigvalsh((slow.S + slow.S.T) / 2).min() < -1e-4
-    ours = ridge()
-    learn(ours, X, np.zeros((3000, 3)), 64)
-    assert smallest_eigenvalue(ours.precision()) > 0
+    """A^-1 updated by subtraction, as printed, turns indefinite on large features that nearly agree.
+
+    On which streams depends on the last digit, and with it on the machine: one of several is enough.
+    """
+    lost = 0
+    for seed in range(12):
+        X, _ = data(n=300, seed=seed)
+        X[:, 4] = 1.0
+        X[:, 3] *= 1e12
+        X[:, 2] = X[:, 3] * (1 + 1e-6 * X[:, 2])
+        slow, ours = naive.Ridge(5, 0.7), ridge()
+        for x in X:
+            slow.gain(x)
+        learn(ours, X, np.zeros((300, 3)), 64)
+        lost += slow.S.diagonal().min() < 0
+        assert smallest_eigenvalue(ours.precision()) > 0
+    assert lost > 0
 
 
 def test_why_blocks_end_early():

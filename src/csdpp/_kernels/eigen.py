@@ -46,11 +46,13 @@ def rank_one_eigen(sigma, z, rho, lam, V):
         if y[active[i]] < 0.0:
             for j in range(k):
                 S[j, i] = -S[j, i]
-    # Falling order. Insertion sort: the places are almost in order, and ties must keep theirs.
+    # Falling order. Insertion sort: the places are almost in order, and ties keep theirs. So do values that differ
+    # by rounding (those of many directions are one): else basis="none" would depend on the last digit of anything.
     order = np.arange(n)
+    tie = 10.0 * tol
     for i in range(1, n):
         j = i
-        while j > 0 and slot[order[j - 1]] < slot[order[j]]:
+        while j > 0 and slot[order[j - 1]] < slot[order[j]] - tie:
             order[j - 1], order[j] = order[j], order[j - 1]
             j -= 1
     column = np.empty(n, np.int64)
@@ -60,6 +62,8 @@ def rank_one_eigen(sigma, z, rho, lam, V):
         column[order[j]] = j
         lam[j] = slot[order[j]]
         V[order[j], j] = 1.0
+    for j in range(n - 2, -1, -1):
+        lam[j] = max(lam[j], lam[j + 1])
     for j in range(k):
         to = column[active[j]]
         for i in range(k):
@@ -84,16 +88,22 @@ def _deflate_inplace(d, y, weight, tol, turns, active):
             continue
         if k > 0:
             p = active[k - 1]
+            # The larger entry takes the smaller one in, with its sign: an entry that is rounding turns next to nothing.
             r = np.hypot(y[p], y[i])
-            c, s = y[i] / r, y[p] / r
+            if abs(y[i]) >= abs(y[p]):
+                c, s = abs(y[i]) / r, np.copysign(1.0, y[i]) * y[p] / r
+            else:
+                c, s = abs(y[p]) / r, -np.copysign(1.0, y[p]) * y[i] / r
             if abs((d[p] - d[i]) * c * s) <= tol:
-                # z_p -> 0, z_i -> r: place p is done, place i carries on
-                y[i], y[p] = r, 0.0
                 dp, di = d[p], d[i]
                 d[p], d[i] = c * c * dp + s * s * di, s * s * dp + c * c * di
                 turns[turned, 0], turns[turned, 1], turns[turned, 2], turns[turned, 3] = p, i, c, s
                 turned += 1
-                active[k - 1] = i
+                if abs(y[i]) >= abs(y[p]):
+                    y[i], y[p] = np.copysign(r, y[i]), 0.0
+                    active[k - 1] = i  # place p is done, place i carries on
+                else:
+                    y[p], y[i] = np.copysign(r, y[p]), 0.0
                 continue
         active[k] = i
         k += 1
