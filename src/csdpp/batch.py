@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from csdpp.errors import InvalidInput
-from csdpp.estimator import code_size, number, one_of
+from csdpp.estimator import code_size, number, one_of, validated
 from csdpp.targets import Targets
 
 Array = NDArray[Any]
@@ -77,7 +77,7 @@ class PLST(ClassifierMixin, BaseEstimator):
         one_of(who, "reference", self.reference, ("mean", "zero"))
         if Y is None:
             raise ValueError(f"{who} requires y to be passed, but the target y is None.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        X = validated(self, X, dtype=np.float64)
         targets = Targets.learn(who, Y)
         rows = targets.rows(Y)
         if rows.shape[0] != X.shape[0]:
@@ -100,7 +100,7 @@ class PLST(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """Scores (n, K): o + P' W' x."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         scores: Array = (self._features(X) @ self._W) @ self.directions_ + self.reference_
         return scores[:, 0] if self._targets.kind == "binary" else scores
 

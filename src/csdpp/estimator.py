@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -165,7 +166,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         dtype = self._float() if reset else self._engine.dtype
         if not reset and self._is_plain(X, dtype):
             return X
-        return validate_data(self, X, accept_sparse="csr", dtype=dtype, reset=reset, ensure_min_samples=min_rows)
+        return validated(self, X, dtype=dtype, reset=reset, ensure_min_samples=min_rows)
 
     def _is_plain(self, X: Any, dtype: Any) -> bool:
         """Whether there is nothing to convert or to refuse: what scikit-learn finds out in 60 microseconds.
@@ -211,6 +212,44 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
         return tags
+
+
+def validated(model: Any, X: Any, *, dtype: Any, **options: Any) -> Any:
+    """Features by scikit-learn's `validate_data`, and what is wrong with them in one sentence of ours."""
+    try:
+        return validate_data(model, X, accept_sparse="csr", dtype=dtype, **options)
+    except ValueError as error:
+        said = str(error).splitlines()[0].rstrip(".:")
+        required = next((hint for start, hint in _REQUIRED.items() if said.startswith(start)), None)
+        if required is None:
+            raise
+        if "contains NaN" in said or "contains infinity" in said:
+            said += _first_place(X, dtype)
+        raise InvalidInput(f"{type(model).__name__}: {said}; {required}") from None
+
+
+#: What scikit-learn says first, and what is required and to be done (its checks look for "Reshape your data").
+_REQUIRED = {
+    "Input X contains NaN": "features must be finite numbers: impute what is missing (sklearn.impute), or drop the row",
+    "Input X contains infinity": "features must be finite numbers: clip them, or drop the row",
+    "Complex data not supported": "features must be real numbers: pass X.real and X.imag as features of their own",
+    "Expected 2D array, got 1D array instead": "features must be of shape (n, d). Reshape your data: "
+    "X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one feature",
+    "Expected 2D array, got scalar array instead": "features must be of shape (n, d). Reshape your data: "
+    "[[x]] is one row of one feature",
+}
+
+
+def _first_place(X: Any, dtype: Any) -> str:
+    """Where the first number is that is not finite."""
+    if sparse.issparse(X):
+        X = X.tocoo()
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        places = sorted([row, column] for row, column in zip(X.row[bad].tolist(), X.col[bad].tolist(), strict=True))
+    else:
+        with np.errstate(over="ignore"):
+            places = np.argwhere(~np.isfinite(np.asarray(X, dtype))).tolist()
+    return " (row {}, column {})".format(*places[0]) if places else ""
 
 
 def one_of(who: str, name: str, value: Any, allowed: tuple[str, ...]) -> None:

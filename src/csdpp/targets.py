@@ -17,6 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from csdpp.errors import InvalidInput
 
 Array = NDArray[Any]
+_BINARIZE = "turn label sets into one with sklearn.preprocessing.MultiLabelBinarizer"
 
 
 @dataclass
@@ -124,8 +125,7 @@ def _ragged_safe(y: Any) -> Any:
         np.asarray(y)
     except ValueError:
         raise InvalidInput(
-            "csdpp: Y must be a 0/1 indicator matrix, got rows of different lengths; "
-            "turn label sets into one with sklearn.preprocessing.MultiLabelBinarizer"
+            f"csdpp: Y must be a 0/1 indicator matrix, got rows of different lengths; {_BINARIZE}"
         ) from None
     return None
 
@@ -136,6 +136,8 @@ def flat(who: str, y: Any) -> Array:
     if len(shape) > 2:
         raise InvalidInput(f"{who}: Y must be (n, K) indicators or 1-D classes, got shape {shape}")
     array: Array = column_or_1d(y, warn=True)
+    if array.dtype == object and any(isinstance(label, set | frozenset | list | tuple | dict) for label in array):
+        raise InvalidInput(f"{who}: Y must be a 0/1 indicator matrix, got label sets; {_BINARIZE}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidInput(f"{who}: y must not contain NaN or infinity; drop or impute those rows")
     check_classification_targets(array)
