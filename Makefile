@@ -61,6 +61,10 @@ format: setup ## rewrite the sources in the house layout and fix what ruff can f
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: docs
+docs: setup ## write docs/cli.md anew from the parser
+	$(BIN)/python -m csdpp.cli._reference docs/cli.md
+
 .PHONY: lock
 lock: $(VENV)/pyvenv.cfg ## rewrite constraints.txt with the newest versions that work together
 	rm -rf build/lock

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from csdpp import __version__
 from csdpp.cli._bench import BENCH
 from csdpp.cli._command import Command
+from csdpp.cli._completion import SHELLS, PrintCompletion
 from csdpp.cli._demo import DEMO
 from csdpp.errors import CsdppError
 
@@ -34,6 +35,13 @@ def make_parser() -> ArgumentParser:
     """The parser of all commands."""
     parser = ArgumentParser("csdpp", description=_ABOUT, epilog=_EXAMPLES, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"csdpp {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        action=PrintCompletion,
+        choices=SHELLS,
+        metavar="SHELL",
+        help=f"print the completion of commands and options for {', '.join(SHELLS[:-1])} or {SHELLS[-1]}, and exit",
+    )
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     for name, command in COMMANDS.items():
         command.add_options(
@@ -51,11 +59,11 @@ def make_parser() -> ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; ``arguments`` default to those of the process. Returns the exit code."""
     parser = make_parser()
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help(sys.stderr)
-        return 2
     try:
+        options = parser.parse_args(arguments)
+        if options.command is None:
+            parser.print_help(sys.stderr)
+            return 2
         COMMANDS[options.command].call(options)
         return 0
     except KeyboardInterrupt:
