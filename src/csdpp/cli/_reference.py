@@ -21,7 +21,8 @@ csdpp --print-completion bash > csdpp-completion.sh
 source csdpp-completion.sh
 ```
 
-completes commands and options in bash; zsh, fish, tcsh and powershell likewise. Needs `pip install 'csdpp[completion]'`.
+completes commands and options in bash; zsh, fish, tcsh and powershell likewise. It needs
+`pip install 'csdpp[completion]'`.
 """
 
 
