@@ -236,6 +236,7 @@ class CSDPP:
         self.W = np.zeros((d, 0))
         self.o = np.zeros(K)
         self.t = 0.0
+        self.rows = 0
         self.rng = np.random.RandomState(seed)
         self.past = []  # of a cost with a memory
 
@@ -264,7 +265,9 @@ class CSDPP:
         if self.decode == "sample" or self.basis == "none":
             draws = self.rng.random_sample(1 + (min(self.M + 1, self.K) if self.basis == "none" else 0))
             u, flips = draws[0], draws[1:]
-        eta = self.rate / sqrt(self.t) * self.M / self.K
+        self.rows += 1
+        rate = self.rate(self.rows) if callable(self.rate) else self.rate / sqrt(self.t)
+        eta = rate * self.M / self.K
         size = sqrt(v @ v + self.o @ self.o)
         g = self.regressor.gain(x)
         if self.basis == "pbc":

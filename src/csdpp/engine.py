@@ -18,6 +18,7 @@ from csdpp._kernels.block import (
     NONE,
     PBC,
     PBT,
+    STEPS,
     Block,
     Recipe,
     end_strip,
@@ -31,7 +32,8 @@ from csdpp.blas import LARGE, one_blas_thread, solve_lower_inplace
 from csdpp.costs import Cost
 from csdpp.encoders import CappedMSG, CompressedSensing, Encoder
 from csdpp.errors import InvalidInput
-from csdpp.regressors import Regressor
+from csdpp.rates import Schedule, rates_of
+from csdpp.regressors import OnlineGradient, Regressor
 
 Array = NDArray[Any]
 BASES = {"pbc": PBC, "pbt": PBT, "none": NONE}
@@ -47,6 +49,9 @@ class Engine(Protocol):
 
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
         """Predict and learn row by row: predictions (n, K) made before each row; bound terms (n, 2) or (0, 2)."""
+
+    def adjust(self, **changed: Any) -> None:
+        """Take over parameters that may change amid a stream: forgetting, step, rate, block_size."""
 
     def scores(self, X: Any) -> Array:
         """Scores (n, K) by what is known now; nothing is learned."""
@@ -77,6 +82,13 @@ class _BlockEngine:
     def _large(self) -> bool:
         """Whether the products with d-sized matrices are worth several BLAS threads."""
         return self.regressor.size >= LARGE
+
+    def adjust(self, **changed: Any) -> None:
+        """See `Engine`."""
+        self.block_size, self.regressor.forgetting = int(changed["block_size"]), float(changed["forgetting"])
+        if isinstance(self.regressor, OnlineGradient):
+            self.regressor.step = float(changed["step"])
+        vars(self).pop("_limit", None)  # forgetting decides how large features may be
 
     def scores(self, X: Any) -> Array:
         """See `Engine`."""
@@ -158,7 +170,9 @@ class FollowingEngine(_BlockEngine):
         block_size: int,
         intercept: bool,
         regularization: float,
+        schedule: Schedule | None = None,
     ) -> None:
+        self.schedule = schedule  # rates row by row, in place of the recipe's
         self.cost, self.encoder, self.regressor, self.recipe, self.rng = cost, encoder, regressor, recipe, rng
         self.block_size, self.intercept, self.regularization = block_size, intercept, regularization
         self.m, self.K = encoder.basis.Q.shape
@@ -173,13 +187,14 @@ class FollowingEngine(_BlockEngine):
         """See `Engine`. A user's cost that fails leaves the engine as it was before the call."""
         self._check_magnitude(X)
         before = self._snapshot(X.shape[0]) if self.cost._kind < 0 else None
+        rates = self._rates(X.shape[0])
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
             with one_blas_thread(self._large):
                 for rows, block, plan in self._blocks(X, self.m):
                     with one_blas_thread():
-                        self._run(block, _dense(Y[rows]), Y_hat[rows], bound[rows])
+                        self._run(block, _dense(Y[rows]), Y_hat[rows], bound[rows], rates[rows])
                     self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
         except BaseException:
             if before is not None:
@@ -198,14 +213,29 @@ class FollowingEngine(_BlockEngine):
             small["regressor"] = self.regressor
         return copy.deepcopy(small)
 
-    def _run(self, block: Block, Y: Array, Y_hat: Array, bound: Array) -> None:
+    def adjust(self, **changed: Any) -> None:
+        """See `Engine`."""
+        super().adjust(**changed)
+        rate, forgetting = changed["rate"], float(changed["forgetting"])
+        self.schedule = rate if callable(rate) else None
+        number = 0.0 if callable(rate) else float(rate)
+        self.recipe = self.recipe._replace(rate=number, forgetting=forgetting)
+
+    def _rates(self, n: int) -> Array:
+        """Of the next n rows, (n,); none where the recipe says it all."""
+        if self.schedule is None:
+            return np.empty(0)
+        return rates_of("csdpp", self.schedule, int(self.clock[STEPS]), n)
+
+    def _run(self, block: Block, Y: Array, Y_hat: Array, bound: Array, rates: Array) -> None:
         """The sequential part: compiled as a whole for built-in costs, row by row for a user's."""
         recipe, basis = self.recipe, self.encoder.basis
         width = 1 + (self.m if recipe.basis == NONE else 0)
         draws = recipe.sampled or recipe.basis == NONE
         uniforms = self.rng.random_sample((len(Y), width)) if draws else np.zeros((len(Y), 1))
         if self.cost._kind >= 0:
-            run_rows(recipe, basis, block, self.o, self.clock, self.memory, self.work, Y, uniforms, Y_hat, bound)
+            past = self.o, self.clock, self.memory
+            run_rows(recipe, basis, block, *past, self.work, Y, rates, uniforms, Y_hat, bound)
             return
         strip = len(basis.frame) - self.m
         for first in range(0, len(Y), strip):
@@ -214,7 +244,8 @@ class FollowingEngine(_BlockEngine):
             for i in range(first, last):
                 predict_row(i, first, recipe, basis, block, self.o, self.work, Y_hat[i])
                 self.cost._weights_row(Y[i], Y_hat[i], recipe.weighting, self.work.delta)
-                learn_row(i, first, last, recipe, basis, block, self.o, self.clock, self.work, Y[i], uniforms[i], bound)
+                state = self.o, self.clock, self.work
+                learn_row(i, first, last, recipe, basis, block, *state, Y[i], rates, uniforms[i], bound)
             end_strip(first, recipe, basis, block, self.work)
 
     def _answer(self, features: Any) -> Array:

@@ -33,6 +33,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     block_size: int
     random_state: Any
 
+    #: Parameters that take effect with the next rows when they are changed amid a stream.
+    _adjustable: tuple[str, ...] = ("forgetting", "step", "block_size")
+
     _engine: Engine
     _targets: Targets
 
@@ -61,6 +64,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         Notes
         -----
         All or nothing: if the call fails, the learner is as it was before.
+
+        `set_params` between two calls may change ``forgetting``, ``step``, ``rate`` and ``block_size``: they hold from
+        the next row on. All other parameters wait for `fit`.
         """
         self._learn(X, Y, classes, reset=False)
         return self
@@ -99,6 +105,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 self._targets = targets
                 self.classes_ = targets.classes
                 self.n_seen_ = 0
+            else:
+                self._adjust()
             positive, bound = self._engine.learn(X, rows, record)
             self.n_seen_ += X.shape[0]
         except BaseException:
@@ -106,6 +114,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
         return positive, bound
+
+    def _adjust(self) -> None:
+        """Hand on what `set_params` changed since the last call, as far as it may change amid a stream."""
+        now = {name: getattr(self, name) for name in self._adjustable}
+        if now != vars(self).get("_adjusted"):
+            self._check_options()
+            self._engine.adjust(**now)
+            self._adjusted = now
 
     def _start(self, d: int, targets: Targets) -> Engine:
         """The engine for d features and these targets. 1-D classes are few: no reduction there."""

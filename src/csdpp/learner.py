@@ -11,7 +11,8 @@ from csdpp.costs import resolve_cost, resolve_weighting
 from csdpp.encoders import CappedMSG
 from csdpp.engine import BASES, Engine, FollowingEngine
 from csdpp.errors import InvalidParameter
-from csdpp.estimator import OnlineClassifier, code_size, number, one_of
+from csdpp.estimator import OnlineClassifier, code_size, one_of
+from csdpp.rates import Schedule, check_rate
 
 Array = NDArray[Any]
 
@@ -45,8 +46,9 @@ class CSDPP(OnlineClassifier):
         Recursive least squares, O(d^2) a row, or gradient descent with a normalised step, O(nnz(x)).
     regularization : float, default 1.0
         Lambda of the ridge.
-    rate : float, default 10.0
-        Of the directions: eta_t = rate / sqrt(t) * M / K. The paper has 2.
+    rate : float or callable, default 10.0
+        Of the directions: eta_t = rate / sqrt(t) * M / K for a number (the paper has 2), eta_t = rate(t) * M / K for
+        `csdpp.rates.Constant` or any function of an array of row numbers, from 1.
     step : float, default 1.0
         Of gradient descent.
     forgetting : float, default 1.0
@@ -96,6 +98,8 @@ class CSDPP(OnlineClassifier):
     With 1-D ``y`` (classes) nothing is reduced: one column a class, and the largest score wins.
     """
 
+    _adjustable = ("forgetting", "step", "block_size", "rate")
+
     def __init__(
         self,
         n_components: int | float = 0.1,
@@ -108,7 +112,7 @@ class CSDPP(OnlineClassifier):
         weighting: str = "mean",
         regressor: str = "ridge",
         regularization: float = 1.0,
-        rate: float = 10.0,
+        rate: float | Schedule = 10.0,
         step: float = 1.0,
         forgetting: float = 1.0,
         fit_intercept: bool = True,
@@ -159,7 +163,7 @@ class CSDPP(OnlineClassifier):
         one_of(who, "encoder", self.encoder, ("feature", "label"))
         one_of(who, "reference", self.reference, ("mean", "zero"))
         one_of(who, "decode", self.decode, ("expected", "sample"))
-        number(who, "rate", self.rate, "positive", lambda v: v > 0)
+        check_rate(who, self.rate)
         resolve_cost(self.cost)
         resolve_weighting(self.weighting)
         if self.encoder == "feature" and self.basis != "pbc":
@@ -182,7 +186,7 @@ class CSDPP(OnlineClassifier):
             feature=self.encoder == "feature",
             mean=self.reference == "mean",
             sampled=self.decode == "sample",
-            rate=float(self.rate),
+            rate=0.0 if callable(self.rate) else float(self.rate),
             forgetting=float(self.forgetting),
         )
         return FollowingEngine(
@@ -194,6 +198,7 @@ class CSDPP(OnlineClassifier):
             block_size=int(self.block_size),
             intercept=bool(self.fit_intercept),
             regularization=float(self.regularization),
+            schedule=self.rate if callable(self.rate) else None,
         )
 
     # ---- fitted state

@@ -46,7 +46,7 @@ class Recipe(NamedTuple):
     feature: bool  # encode the fitted values instead of the labels
     mean: bool  # the reference moves with the mean
     sampled: bool  # decode with a sampled P instead of its expectation
-    rate: float
+    rate: float  # eta_t = rate / sqrt(rows remembered) * M / K, unless rates are given row by row
     forgetting: float
 
 
@@ -134,8 +134,8 @@ def predict_row(i, first, recipe, basis, block, o, work, y_hat):
 
 
 @njit(**KERNEL)
-def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, uniforms, bound):
-    """Learn row i, predicted just before, with the label weights in ``work.delta``."""
+def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, rates, uniforms, bound):
+    """Learn row i, predicted just before, with the label weights in ``work.delta``; ``rates`` (n,) or (0,)."""
     K = o.shape[0]
     z, v, c = work.z, work.s, work.c
     for k in range(K):
@@ -162,7 +162,8 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, uniforms,
             block.E[i, k] = e
             if recipe.feature:
                 c[k] = z[k] - gain * e - o[k]
-    eta = recipe.rate / np.sqrt(clock[MASS]) * recipe.M / K
+    rate = rates[i] if rates.shape[0] > 0 else recipe.rate / np.sqrt(clock[MASS])
+    eta = rate * recipe.M / K
     msg_step_inplace(basis, work.turn, recipe.M, c, eta, noise, uniforms[1:])
     if recipe.basis == PBT:
         _carry(i, first, last, block, work)
@@ -220,7 +221,7 @@ def _bound_terms(basis, work, v, o, out):
 
 
 @njit(**KERNEL)
-def run_rows(recipe, basis, block, o, clock, memory, work, Y, uniforms, Y_hat, bound):
+def run_rows(recipe, basis, block, o, clock, memory, work, Y, rates, uniforms, Y_hat, bound):
     """Predict, weigh and learn the rows of a block one after the other (built-in costs)."""
     n = Y.shape[0]
     strip = basis.frame.shape[0] - basis.sigma.shape[0]
@@ -234,5 +235,5 @@ def run_rows(recipe, basis, block, o, clock, memory, work, Y, uniforms, Y_hat, b
                 remember_inplace(memory, Y[i], Y_hat[i], recipe.forgetting)
             else:
                 builtin_weights(recipe.cost, recipe.weighting, Y[i], Y_hat[i], work.delta)
-            learn_row(i, first, last, recipe, basis, block, o, clock, work, Y[i], uniforms[i], bound)
+            learn_row(i, first, last, recipe, basis, block, o, clock, work, Y[i], rates, uniforms[i], bound)
         end_strip(first, recipe, basis, block, work)
