@@ -172,6 +172,26 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_features(X, reset=False, min_rows=0)
         return self._targets.format(self._engine.predict(X))
 
+    # ---- files
+
+    def save(self, path: Any) -> None:
+        """Write the learner into a file, whole or not at all; no pickle. See `csdpp.persist.save`."""
+        from csdpp import persist
+
+        persist.save(self, path)
+
+    @classmethod
+    def load(cls, path: Any, **given: Any) -> Self:
+        """The learner of this class in a file, as it was: it goes on to the bit as if never saved.
+
+        ``given`` are parameters that no file can hold, such as ``cost=`` a function of one's own. See
+        `csdpp.persist.load`.
+        """
+        from csdpp import persist
+
+        learner: Self = persist.load(path, of=cls, **given)
+        return learner
+
     # ---- checks
 
     @property

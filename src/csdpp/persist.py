@@ -1,0 +1,485 @@
+"""Models as files without pickle: `save` and `load`, `dumps` and `loads`, `inspect` (docs/persistence.md).
+
+A file holds the class and the parameters of a learner, its label names, and every number of its state. `load` makes a
+fresh learner from the parameters, as a first `partial_fit` would, and puts the numbers into it where type and shape
+agree: a file says what the state is and never what to run. What comes back goes on as the original would have, to the
+bit, random numbers included.
+
+What is state is found by walking over the attributes of the engine and its parts, so that a new attribute is saved
+without a word here; scratch (`_SCRATCH`), costs and functions, which come with the parameters, are passed over.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csdpp._kernels.block import Work
+from csdpp._kernels.msg import Turn
+from csdpp.baselines import OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection
+from csdpp.container import can_hold, pack, read_file, unpack, write_file
+from csdpp.costs import NAMED, Cost, resolve_cost
+from csdpp.errors import CsdppError, DataFormatError, InvalidInput, InvalidParameter
+from csdpp.estimator import OnlineClassifier, code_size
+from csdpp.learner import CSDPP
+from csdpp.targets import Targets
+
+__all__ = ["save", "load", "dumps", "loads", "inspect", "FORMAT"]
+
+Array = NDArray[Any]
+Path_ = str | os.PathLike[str]
+
+#: Of the files that are written. Older ones can be read: tests/stored holds one of each.
+FORMAT = 1
+LEARNERS: dict[str, type[OnlineClassifier]] = {
+    cls.__name__: cls for cls in (CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection)
+}
+_SCRATCH = (Work, Turn)
+
+
+def save(model: OnlineClassifier, path: Path_, *, extra: Any = None) -> None:
+    """Write a learner into a file, whole or not at all (see `csdpp.container.write_file`).
+
+    Parameters
+    ----------
+    model : an online learner of this package, fitted or not
+    path : str or path
+    extra : numbers, strings, arrays, lists, tuples, sets and dicts of them
+        Kept beside the learner; `inspect` shows it.
+
+    Notes
+    -----
+    O(size of the state), one pass for the checksum and one to write, no copy of large arrays. A cost or a rate that
+    is a function of one's own cannot be kept: `load` asks for it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from csdpp.datasets import make_stream
+    >>> stream = make_stream(200, 10, 6, rank=2, random_state=0)
+    >>> model = CSDPP(2).fit(stream.X, stream.Y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/tags.csdpp")
+    ...     again = load(f"{folder}/tags.csdpp")
+    >>> bool((again.predict(stream.X) == model.predict(stream.X)).all()), again.n_seen_
+    (True, 200)
+    """
+    write_file(path, pack(*_describe(model, extra)))
+
+
+def load(path: Path_, *, of: type[OnlineClassifier] = OnlineClassifier, **given: Any) -> Any:
+    """The learner in a file, as it was.
+
+    Parameters
+    ----------
+    path : str or path
+    of : class
+        What the learner must be, if not any.
+    given : parameters
+        Those that no file can hold, such as ``cost=`` a function of one's own.
+
+    Raises
+    ------
+    DataFormatError
+        If the file is no model, damaged, cut short, of a later version, or says what cannot be. Nothing in it is
+        run and nothing larger than the file is allocated before all of it is known to fit.
+    """
+    return _restore(read_file(path), os.fspath(path), of, given)
+
+
+def dumps(model: OnlineClassifier, *, extra: Any = None) -> bytes:
+    """The bytes that `save` writes."""
+    return b"".join(pack(*_describe(model, extra)))
+
+
+def loads(data: bytes, *, of: type[OnlineClassifier] = OnlineClassifier, **given: Any) -> Any:
+    """The learner in the bytes of a file: see `load`."""
+    return _restore(data, "the bytes given", of, given)
+
+
+def inspect(path: Path_) -> dict[str, Any]:
+    """What a file says of its learner, whose checksum is tested and which is not built.
+
+    Returns
+    -------
+    dict
+        "format", "version" (of csdpp), "class", "parameters", "n_seen", "n_features", "labels" (array or None),
+        "state" (name -> type and shape), "extra", "bytes".
+    """
+    name, data = os.fspath(path), read_file(path)
+    header, decode = _open(data, name)
+    fitted, targets = _part(header, "fitted", decode), _part(header, "targets", decode)
+    state = {key: decode(value) for key, value in header.get("state", {}).items()}
+    return {
+        "format": header["format"],
+        "version": header.get("version"),
+        "class": header.get("class"),
+        "parameters": _part(header, "parameters", decode),
+        "n_seen": fitted.get("n_seen_", 0),
+        "n_features": fitted.get("n_features_in_"),
+        "labels": targets.get("classes"),
+        "state": {key: _sort(value) for key, value in state.items()},
+        "extra": decode(header.get("extra")),
+        "bytes": len(data),
+    }
+
+
+def _sort(value: Any) -> str:
+    return f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+# ------------------------------------------------------------------------------------------------ saving
+
+
+def _describe(model: OnlineClassifier, extra: Any) -> tuple[dict[str, Any], list[Array]]:
+    from csdpp import __version__
+
+    who = type(model).__name__
+    if LEARNERS.get(who) is not type(model):
+        raise InvalidInput(f"csdpp.persist: can save {', '.join(LEARNERS)}, got {who}; save one of these")
+    writer = _Writer()
+    parameters = model.get_params(deep=False)
+    learned = {k: v for k, v in vars(model).items() if k not in parameters}
+    engine, targets = learned.pop("_engine", None), learned.pop("_targets", None)
+    state = {} if engine is None else dict(_leaves(engine, ""))
+    header = {
+        "format": FORMAT,
+        "version": __version__,
+        "class": who,
+        "parameters": {k: writer.parameter(v) for k, v in parameters.items()},
+        "fitted": {k: writer.value(v, k) for k, v in learned.items()},
+        "targets": None if targets is None else {k: writer.value(v, k) for k, v in vars(targets).items()},
+        "state": {k: writer.value(v, k) for k, v in state.items()},
+        "extra": writer.value(extra, "extra"),
+    }
+    return header, writer.arrays
+
+
+def _leaves(node: Any, path: str) -> Any:
+    """Names and values of all state below a node."""
+    children = _children(node)
+    if children is None:
+        yield path, node
+        return
+    for name, child in children.items():
+        yield from _leaves(child, f"{path}.{name}" if path else name)
+
+
+def _children(node: Any) -> dict[str, Any] | None:
+    """The named parts of a part of the engine; None for a plain value; {} for what is no state."""
+    if isinstance(node, (*_SCRATCH, Cost)):
+        return {}
+    if isinstance(node, np.dtype) or callable(node):
+        return {}
+    if hasattr(node, "_fields"):
+        return cast(dict[str, Any], node._asdict())
+    if type(node).__module__.startswith("csdpp."):
+        known = vars(node) if hasattr(node, "__dict__") else {}
+        return {k: v for k, v in known.items() if not isinstance(getattr(type(node), k, None), cached_property)}
+    if isinstance(node, list | tuple) and any(_children(part) is not None for part in node):
+        return {str(i): part for i, part in enumerate(node)}
+    return None
+
+
+class _Writer:
+    """Plain values as JSON; arrays go into a list, each only once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Array] = []
+        self._known: dict[int, int] = {}
+
+    def parameter(self, value: Any) -> Any:
+        """A parameter; a function is only named."""
+        if isinstance(value, type) and value in NAMED.values():
+            value = value()
+        if isinstance(value, Cost):
+            return {"$cost" if type(value) in NAMED.values() else "$given": value.name}
+        if isinstance(value, type):  # such as numpy.float32
+            value = np.dtype(value)
+        if callable(value):
+            return {"$given": getattr(value, "__name__", type(value).__name__)}
+        return self.value(value, "a parameter")
+
+    def value(self, value: Any, where: str) -> Any:
+        """Numbers, strings, None, arrays, random states, and containers of them."""
+        if value is None or isinstance(value, bool | str) or type(value) is int:
+            return value
+        if isinstance(value, float):  # NumPy's float64 is one
+            return float(value) if np.isfinite(value) else {"$float": str(value)}
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if isinstance(value, np.generic):
+            return {"$scalar": self._put(np.asarray(value), where)}
+        if isinstance(value, np.dtype):
+            return {"$dtype": value.str}
+        if isinstance(value, np.random.RandomState):
+            return self._random_state(value)
+        if isinstance(value, dict):
+            return {"$dict": [[self.value(k, where), self.value(v, where)] for k, v in value.items()]}
+        for kind in (list, tuple, set):
+            if type(value) is kind:
+                items = sorted(value, key=repr) if kind is set else value
+                return {f"${kind.__name__}": [self.value(item, where) for item in items]}
+        raise InvalidInput(
+            f"csdpp.persist: {where} must be numbers, strings or arrays to be saved, got {type(value).__name__}"
+        )
+
+    def _array(self, array: Array, where: str) -> Any:
+        if array.dtype == object:
+            items = [self.value(item, where) for item in array.ravel().tolist()]
+            return {"$objects": [list(array.shape), items]}
+        return {"$array": self._put(array, where)}
+
+    def _put(self, array: Array, where: str) -> int:
+        if not can_hold(array):
+            raise InvalidInput(f"csdpp.persist: {where} must be numbers or strings to be saved, got {array.dtype}")
+        if id(array) not in self._known:
+            self._known[id(array)] = len(self.arrays)
+            self.arrays.append(array)  # which keeps it alive, and its id its own
+        return self._known[id(array)]
+
+    def _random_state(self, rng: np.random.RandomState) -> Any:
+        state = rng.get_state(legacy=False)
+        kind, inner = state["bit_generator"], state["state"]
+        if kind != "MT19937":
+            raise InvalidParameter(f"csdpp.persist: random_state must be MT19937 to be saved, got {kind}; use a seed")
+        keys = self._put(inner["key"], "random_state")
+        return {"$random": [keys, int(inner["pos"]), int(state["has_gauss"]), float(state["gauss"])]}
+
+
+# ----------------------------------------------------------------------------------------------- loading
+
+Decode = Callable[[Any], Any]
+
+
+class _Given(str):
+    """The name of a parameter's value that the file does not hold."""
+
+
+class _Wrong(Exception):
+    """What is wrong with a file, in words."""
+
+
+def _restore(data: bytes, name: str, of: type[OnlineClassifier], given: dict[str, Any]) -> Any:
+    header, decode = _open(data, name)
+    cls = LEARNERS.get(str(header.get("class")))
+    if cls is None:
+        raise DataFormatError(f"{name}: must hold one of {', '.join(LEARNERS)}, got {header.get('class')!r:.80}")
+    if not issubclass(cls, of):
+        raise DataFormatError(f"{name}: holds a {cls.__name__}, and {of.__name__} was asked for; use {cls.__name__}")
+    parameters = _with_given(name, cls, _part(header, "parameters", decode), given)
+    try:
+        return _build(cls, parameters, header, decode, len(data))
+    except _Wrong as error:
+        raise DataFormatError(f"{name}: {error}; the file was not written by `save`") from None
+    except (CsdppError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, MemoryError) as error:
+        said = (str(error).splitlines() or [""])[0]
+        raise DataFormatError(f"{name}: the parts of the model do not fit together ({said:.200})") from None
+
+
+def _open(data: bytes, name: str) -> tuple[dict[str, Any], Decode]:
+    header, arrays = unpack(data, name)
+    version = header.get("format")
+    if type(version) is not int or version < 1:
+        raise DataFormatError(f"{name}: the header must give the version of its format, got {version!r:.80}")
+    if version > FORMAT:
+        raise DataFormatError(
+            f"{name}: is of format {version}, and this csdpp reads up to {FORMAT}; upgrade csdpp "
+            f"(it was written by {header.get('version')!s:.40})"
+        )
+
+    def decode(value: Any) -> Any:
+        try:
+            return _decode(value, arrays)
+        except (_Wrong, TypeError, ValueError, LookupError, RecursionError) as error:
+            said = (str(error).splitlines() or [""])[0]
+            raise DataFormatError(f"{name}: the header holds what cannot be read ({said:.200})") from None
+
+    return header, decode
+
+
+def _part(header: dict[str, Any], key: str, decode: Decode) -> dict[str, Any]:
+    part = header.get(key) or {}
+    return {k: decode(v) for k, v in part.items()} if isinstance(part, dict) else {}
+
+
+def _with_given(name: str, cls: type, saved: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """All parameters, those given in the place of those that the file does not hold."""
+    wanted = {key: value for key, value in saved.items() if isinstance(value, _Given)}
+    missing = [key for key in wanted if key not in given]
+    if missing:
+        key = missing[0]
+        raise InvalidParameter(
+            f"{name}: was saved with {key} {str(wanted[key])!r}, a function of your own, which no file can hold; "
+            f"pass it: load(path, {key}=...)"
+        )
+    odd = [key for key in given if key not in wanted]
+    if odd:
+        raise InvalidParameter(f"{name}: {odd[0]} must be left out, the file holds it; use set_params afterwards")
+    for key, value in wanted.items():
+        if key == "cost" and resolve_cost(given[key]).name != value:
+            raise InvalidParameter(
+                f"{name}: cost must be the one called {str(value)!r}, got {resolve_cost(given[key]).name!r}"
+            )
+    return saved | given
+
+
+def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any, decode: Decode, size: int) -> Any:
+    """A fresh learner as a first `partial_fit` would make it, and then the state."""
+    if not set(parameters) <= set(cls().get_params(deep=False)):
+        raise _Wrong(f"the parameters must be those of {cls.__name__}, got {', '.join(parameters):.200}")
+    model = cls(**parameters)
+    fitted, state = _part(header, "fitted", decode), _part(header, "state", decode)
+    for key, value in fitted.items():
+        if hasattr(cls, key) or key in parameters or key in ("_engine", "_targets"):
+            raise _Wrong(f"a learner has no fitted {key:.80}")
+        setattr(model, key, value)
+    if not header.get("targets"):
+        return model
+    targets = _targets(_part(header, "targets", decode))
+    d = fitted.get("n_features_in_")
+    if type(d) is not int or not 0 <= d <= size or not 1 <= targets.K <= size:
+        raise _Wrong(f"features and labels must be counted, got {d!r:.80} and {targets.K}")
+    W, F = state.get("regressor.W"), state.get("regressor.F")
+    if (W is None or len(W) != d + bool(model.fit_intercept)) or (
+        model.regressor == "ridge" and (F is None or F.shape != (len(W), len(W)))
+    ):
+        raise _Wrong(f"the regressor must be that of {d} features")
+    held = sum(array.nbytes for array in state.values() if isinstance(array, np.ndarray))
+    M = getattr(model, "n_components", None) if targets.kind == "multilabel" else None
+    if M is not None and code_size(cls.__name__, M, targets.K) * targets.K * W.itemsize > held:
+        raise _Wrong("the directions must be in the file")
+    engine = model._start(d, targets)
+    unused = dict(state)
+    _put(engine, "", unused)
+    if unused:
+        raise _Wrong(f"there is no place for {', '.join(unused):.200}")
+    model._engine, model._targets = engine, targets
+    if isinstance(getattr(model, "random_state", None), np.random.RandomState):
+        model.random_state.set_state(decode(header["parameters"]["random_state"]).get_state())
+    return model
+
+
+def _targets(parts: dict[str, Any]) -> Targets:
+    if set(parts) != {field.name for field in fields(Targets)}:
+        raise _Wrong(f"the labels must be described by {', '.join(field.name for field in fields(Targets))}")
+    targets = Targets(**parts)
+    classes = targets.classes
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
+        raise _Wrong("the labels must have names, in a row")
+    if targets.kind not in ("multilabel", "multiclass", "binary") or not isinstance(targets.dtype, np.dtype):
+        raise _Wrong(f"labels cannot be {targets.kind!r:.80} of type {targets.dtype!r:.80}")
+    if targets.kind == "binary" and len(classes) > 2:
+        raise _Wrong(f"two classes have two names, got {len(classes)}")
+    return targets
+
+
+def _put(node: Any, path: str, state: dict[str, Any]) -> Any:
+    """The node with the state in it, taken out of ``state``; parts are changed in place where they can be."""
+    children = _children(node)
+    if children is None:
+        if path not in state:
+            raise _Wrong(f"{path} is missing")
+        return _fitting(node, state.pop(path), path)
+    new = {name: _put(child, f"{path}.{name}" if path else name, state) for name, child in children.items()}
+    if hasattr(node, "_fields") and children:
+        _check_kernel_state(node, new, path)
+        return type(node)(**new)
+    if isinstance(node, list | tuple) and children:
+        return type(node)(new.values())
+    if children:
+        vars(node).update(new)
+    return node
+
+
+def _fitting(fresh: Any, saved: Any, path: str) -> Any:
+    """The saved value, if the fresh one could have become it by learning."""
+    if isinstance(fresh, np.ndarray):
+        if not isinstance(saved, np.ndarray) or saved.dtype != fresh.dtype or saved.shape != fresh.shape:
+            raise _Wrong(f"{path} must be {_sort(fresh)}, got {_sort(saved)}")
+        return saved
+    if isinstance(fresh, np.random.RandomState):
+        if not isinstance(saved, np.random.RandomState):
+            raise _Wrong(f"{path} must be a random state, got {_sort(saved)}")
+        fresh.set_state(saved.get_state())  # in place: the parameter may be the same object
+        return fresh
+    if isinstance(fresh, float):
+        if not isinstance(saved, float):
+            raise _Wrong(f"{path} must be a number, got {_sort(saved)}")
+        return saved
+    if isinstance(fresh, bool | int | str) and (type(saved) is not type(fresh) or saved != fresh):
+        raise _Wrong(f"{path} must be {fresh!r} with these parameters, got {saved!r:.80}")
+    return saved
+
+
+def _check_kernel_state(node: Any, new: dict[str, Any], path: str) -> None:
+    """Numbers that compiled code takes for places in an array."""
+    if "counts" in new:
+        m = len(new["sigma"])
+        held, full, updates, repaired, width = new["counts"].tolist()
+        if not (0 <= held <= m and full in (0, 1) and 0 <= repaired <= updates and 0 <= width <= m):
+            raise _Wrong(f"{path}.counts cannot be {new['counts'].tolist()}")
+
+
+def _decode(value: Any, arrays: list[Array]) -> Any:
+    """Plain values; the inverse of `_Writer.value`."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if not isinstance(value, dict) or len(value) != 1:
+        raise _Wrong(f"no value is written {value!r:.80}")
+    ((key, inner),) = value.items()
+    match key:
+        case "$float":
+            return float(inner)
+        case "$array" | "$scalar":
+            array = arrays[_index(inner, arrays)]
+            return array if key == "$array" else array.reshape(())[()]
+        case "$dtype":
+            return _dtype(inner)
+        case "$objects":
+            shape, items = inner
+            out = np.empty(len(items), object)
+            out[:] = [_decode(item, arrays) for item in items]
+            return out.reshape(shape)
+        case "$random":
+            return _random_state(inner, arrays)
+        case "$dict":
+            return {_decode(k, arrays): _decode(v, arrays) for k, v in inner}
+        case "$list" | "$tuple" | "$set":
+            items = [_decode(item, arrays) for item in inner]
+            return items if key == "$list" else tuple(items) if key == "$tuple" else set(items)
+        case "$cost":
+            return NAMED[inner]()
+        case "$given":
+            return _Given(inner)
+    raise _Wrong(f"no value is written {key!r:.80}")
+
+
+def _index(value: Any, arrays: list[Array]) -> int:
+    if type(value) is not int or not 0 <= value < len(arrays):
+        raise _Wrong(f"there is no array {value!r:.80}")
+    return value
+
+
+def _dtype(text: Any) -> np.dtype[Any]:
+    if text == "|O":
+        return np.dtype(object)
+    dtype = np.dtype(text) if isinstance(text, str) and len(text) < 12 and "," not in text else None
+    if dtype is None or dtype.kind not in "biufU":
+        raise _Wrong(f"labels cannot be of type {text!r:.80}")
+    return dtype
+
+
+def _random_state(parts: Any, arrays: list[Array]) -> np.random.RandomState:
+    index, position, has_gauss, gauss = parts
+    keys = arrays[_index(index, arrays)]
+    good = keys.shape == (624,) and keys.dtype == np.uint32 and type(position) is int and 0 <= position <= 624
+    if not good or has_gauss not in (0, 1) or not isinstance(gauss, float):
+        raise _Wrong("the random state must be one of MT19937")
+    rng = np.random.RandomState(0)
+    rng.set_state(("MT19937", keys, position, has_gauss, gauss))
+    return rng
