@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from csdpp.datasets import arff, load_meka, load_mulan, load_named, load_river_yeast
+from csdpp.datasets import blocks, load_meka, load_mulan, load_named, load_river_yeast
 from csdpp.errors import DataFormatError, InvalidParameter, MissingData
 
 HEADER = """\
@@ -130,7 +130,7 @@ def test_other_encodings_are_read_when_named_and_located_when_not(mulan):
 @pytest.mark.parametrize("block", [1, 10, 1 << 20])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_blocks_neither_change_the_result_nor_the_line_of_an_error(mulan, monkeypatch, block, is_sparse):
-    monkeypatch.setattr(arff, "BLOCK", block)
+    monkeypatch.setattr(blocks, "CHARACTERS", block)
     rows = [f"{{0 {i},3 1}}" if is_sparse else f"{i},red,0,1" for i in range(1, 30)]
     rows.insert(5, "\n% comment\n")
     ds = mulan(HEADER + "\n".join(rows))
@@ -314,7 +314,7 @@ def test_what_the_loaders_need_is_asked_for(tmp_path):
         load_meka(tmp_path / "toy.arff")
     with pytest.raises(InvalidParameter, match="load_meka: nominal must be 'index' or 'onehot', got 'dummy'"):
         load_meka(tmp_path / "toy.arff", nominal="dummy")
-    with pytest.raises(InvalidParameter, match="load_mulan: arff must name one file or more, got an empty list"):
+    with pytest.raises(InvalidParameter, match="load_mulan: path must name one file or more, got an empty list"):
         load_mulan([])
 
 

@@ -52,7 +52,7 @@ def test_what_is_no_name_and_no_file_is_refused_with_what_there_is(no_sets):
         load("flowers")
     with pytest.raises(MissingData, match=r"got '.*gone.arff'"):
         load([no_sets / "gone.arff"])
-    with pytest.raises(InvalidParameter, match="source must name one file or more"):
+    with pytest.raises(InvalidParameter, match="path must name one file or more"):
         load([])
     with pytest.raises(InvalidParameter, match=r"format must be one of mulan, .*, got 'excel'"):
         load(__file__, format="excel")

@@ -5,19 +5,26 @@ of a set or of a stand-in, or files of any format.
 """
 
 from csdpp.datasets._types import Dataset, Statistics
+from csdpp.datasets.blocks import Block
 from csdpp.datasets.bundled import load_named, load_river_yeast
+from csdpp.datasets.jsonlines import load_jsonl
 from csdpp.datasets.mulan import load_meka, load_mulan
 from csdpp.datasets.registry import REGISTRY
-from csdpp.datasets.sources import load
+from csdpp.datasets.sources import load, stream
 from csdpp.datasets.standins import STAND_INS, make_stand_in
+from csdpp.datasets.svmlight import load_svmlight
 from csdpp.datasets.synthetic import make_stream
 
 __all__ = [
     "Dataset",
     "Statistics",
+    "Block",
     "load",
+    "stream",
     "load_mulan",
     "load_meka",
+    "load_svmlight",
+    "load_jsonl",
     "load_named",
     "load_river_yeast",
     "REGISTRY",

@@ -1,12 +1,13 @@
 """ARFF files: the header's attributes, and the rows as numbers.
 
-A file is read in blocks of about a megabyte of text. Whole columns of a block (dense rows) or all its entries
+A file is read in stretches of about a megabyte of text. Whole columns of a stretch (dense rows) or all its entries
 (sparse rows) are converted at once; only where that fails are values looked at one by one, to find the line.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, TextIO
 
@@ -15,9 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from csdpp.datasets._types import Attribute, Header, Nominal, fail, few, one_hot
-
-BLOCK = 1 << 20  # characters of text read at a time: the bound on what parsing needs beyond the arrays
-
+from csdpp.datasets.blocks import stretches
 
 # A quotation mark counts only where a value or name can begin: in don't it is a letter.
 _QUOTED = re.compile(r"""(?<![^\s,{])(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")""")
@@ -169,18 +168,17 @@ def _number(text: str) -> float:
     return float(text)
 
 
-def read_blocks(lines: TextIO, header: Header, nominal: Nominal) -> Iterator[tuple[Any, Any]]:
-    """Features and labels of the rows that follow, in blocks of about `BLOCK` characters of text."""
+def read_blocks(lines: TextIO, header: Header, nominal: Nominal, rows: int = sys.maxsize) -> Iterator[tuple[Any, Any]]:
+    """Features and labels of the rows that follow, in stretches of at most `rows` rows."""
     for attribute in (header.attributes[j] for j in header.labels):
         if attribute.values is not None and not attribute.is_flag:
             wanted = f"label {attribute.name!r} declared {{0,1}}"
             fail(header.path, attribute.line, f"expected {wanted}, got {few(attribute.values)}")
     if not header.features:
         fail(header.path, header.n_lines, "expected a feature besides the labels, got labels only")
-    every, first, parse = list(range(len(header.attributes))), header.n_lines + 1, None
-    while stretch := lines.readlines(BLOCK):
+    every, parse = list(range(len(header.attributes))), None
+    for first, stretch in stretches(lines, header.n_lines + 1, rows, _is_row):
         block = _Block(stretch, first, header)
-        first += len(stretch)
         if not block.rows:
             continue
         parse = parse or (_sparse_rows if block.rows[0][0] == "{" else _dense_rows)
@@ -194,6 +192,11 @@ def read_blocks(lines: TextIO, header: Header, nominal: Nominal) -> Iterator[tup
             X.eliminate_zeros()
             Y.eliminate_zeros()
         yield X, Y.astype(np.uint8)
+
+
+def _is_row(line: str) -> bool:
+    """Whether it is neither blank nor a comment alone."""
+    return not line.isspace() and not line.lstrip().startswith("%")
 
 
 def _dense_rows(block: _Block) -> NDArray[np.float64]:

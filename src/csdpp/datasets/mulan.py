@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from csdpp.datasets._text import opened
+from csdpp.datasets._text import FilePath, Source, opened, paths_of, shown
 from csdpp.datasets._types import Dataset, Header, Nominal, fail, few, stack_emptying
 from csdpp.datasets.arff import read_blocks, read_header
+from csdpp.datasets.blocks import Block, arranged, rebatched
 from csdpp.errors import DataFormatError, InvalidParameter, MissingData
 
-FilePath = str | os.PathLike[str]
 LabelsOf = Callable[[Header], list[int]]
 
 
@@ -72,6 +72,14 @@ def load_mulan(
     if not xml.exists():
         raise MissingData(f"load_mulan: expected the label names in {xml}, got no such file; pass xml=")
     parents = _corrected(read_label_parents(xml), corrections or {})
+    data = _load(paths, _mulan_labels(parents, xml), nominal, name or paths[0].stem, encoding)
+    if any(parents.values()):
+        data = replace(data, label_parents=tuple(parents[label] for label in data.label_names))
+    return data
+
+
+def _mulan_labels(parents: Iterable[str], xml: Path) -> LabelsOf:
+    """Positions of the labels that the XML names."""
 
     def labels_of(header: Header) -> list[int]:
         place = {attribute.name: j for j, attribute in enumerate(header.attributes)}
@@ -82,10 +90,7 @@ def load_mulan(
             )
         return sorted(place[label] for label in parents)
 
-    data = _load(paths, labels_of, nominal, name or paths[0].stem, encoding)
-    if any(parents.values()):
-        data = replace(data, label_parents=tuple(parents[label] for label in data.label_names))
-    return data
+    return labels_of
 
 
 def _corrected(parents: dict[str, str | None], corrections: Mapping[str, str]) -> dict[str, str | None]:
@@ -136,10 +141,57 @@ def _paths(who: str, arff: FilePath | Iterable[FilePath], nominal: str) -> list[
     """The files as paths; the arguments that the loaders share are checked."""
     if nominal not in ("index", "onehot"):
         raise InvalidParameter(f"{who}: nominal must be 'index' or 'onehot', got {nominal!r}; choose one")
-    paths = [Path(arff)] if isinstance(arff, str | os.PathLike) else [Path(path) for path in arff]
-    if not paths:
-        raise InvalidParameter(f"{who}: arff must name one file or more, got an empty list; pass a path")
-    return paths
+    return paths_of(who, arff)
+
+
+def stream_mulan(
+    source: Source,
+    rows: int,
+    *,
+    xml: FilePath | None = None,
+    corrections: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Iterator[Block]:
+    """Blocks of `rows` rows; parameters as in `load_mulan`."""
+    if xml is None and isinstance(source, str | os.PathLike):
+        xml = Path(source).with_suffix(".xml")
+    if xml is None or not Path(xml).exists():
+        raise MissingData(f"stream: expected the label names in {xml}, got no such file; pass xml=")
+    parents = _corrected(read_label_parents(Path(xml)), corrections or {})
+    return _stream(source, rows, _mulan_labels(parents, Path(xml)), **options)
+
+
+def stream_meka(source: Source, rows: int, **options: Any) -> Iterator[Block]:
+    """Blocks of `rows` rows; parameters as in `load_meka`."""
+    return _stream(source, rows, _meka_labels, **options)
+
+
+def _stream(
+    source: Source,
+    rows: int,
+    labels_of: LabelsOf,
+    *,
+    nominal: Nominal = "index",
+    encoding: str = "utf-8",
+    labelled: bool = True,
+    **known: tuple[str, ...],
+) -> Iterator[Block]:
+    def blocks() -> Iterator[Block]:
+        with opened(source, encoding) as file:
+            header = read_header(file, shown(source))
+            header = replace(header, labels=labels_of(header))
+            first_row, names = 0, _names(header, nominal)
+            for X, Y in rebatched(read_blocks(file, header, nominal, rows), rows):
+                yield Block(X, Y, *names, first_row)
+                first_row += X.shape[0]
+
+    return arranged(blocks(), labelled, source=shown(source), **known)
+
+
+def _names(header: Header, nominal: Nominal) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of features and of labels."""
+    features = [column for j in header.features for column in header.attributes[j].columns(nominal)]
+    return tuple(features), tuple(header.attributes[j].name for j in header.labels)
 
 
 def _load(paths: list[Path], labels_of: LabelsOf, nominal: Nominal, name: str | None, encoding: str) -> Dataset:
@@ -159,10 +211,8 @@ def _load(paths: list[Path], labels_of: LabelsOf, nominal: Nominal, name: str | 
                 Ys.append(Y)
     if not Xs:
         fail(header.path, header.n_lines, "expected rows after @data, got the end of the file")
-    features = [column for j in header.features for column in header.attributes[j].columns(nominal)]
-    labels = [header.attributes[j].name for j in header.labels]
     name = name or headers[0].relation.partition(":")[0].strip()
-    return Dataset(stack_emptying(Xs), stack_emptying(Ys), tuple(features), tuple(labels), name)
+    return Dataset(stack_emptying(Xs), stack_emptying(Ys), *_names(header, nominal), name)
 
 
 def read_label_parents(xml: Path) -> dict[str, str | None]:

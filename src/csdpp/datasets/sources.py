@@ -1,25 +1,42 @@
-"""Data by whatever name: a file of any format, a set of the paper, or a stand-in for one."""
+"""Data by whatever name, whole or in blocks: files of any format, pipes, sets of the paper, stand-ins for them."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from csdpp.datasets._text import FilePath, Source, paths_of, shown, standard_input
 from csdpp.datasets._types import Dataset
+from csdpp.datasets.blocks import Block, arranged, blocks_of
 from csdpp.datasets.bundled import load_named
-from csdpp.datasets.mulan import load_meka, load_mulan
-from csdpp.datasets.registry import REGISTRY, plain_name
+from csdpp.datasets.jsonlines import load_jsonl, stream_jsonl
+from csdpp.datasets.mulan import load_meka, load_mulan, stream_meka, stream_mulan
+from csdpp.datasets.registry import REGISTRY, entry, find, plain_name
 from csdpp.datasets.standins import STAND_INS, make_stand_in
+from csdpp.datasets.svmlight import load_svmlight, stream_svmlight
 from csdpp.errors import InvalidParameter, MissingData
 
-FilePath = str | os.PathLike[str]
 
-#: Formats and their readers; each takes one path, or a list of paths that are joined.
-FORMATS: dict[str, Callable[..., Dataset]] = {"mulan": load_mulan, "meka": load_meka}
+class Format(NamedTuple):
+    """A format: the endings of its files, what reads it whole (a list of paths), what reads it in blocks."""
+
+    endings: tuple[str, ...]
+    load: Callable[..., Dataset]
+    stream: Callable[..., Iterator[Block]]
+
+
+#: Formats by name. The parameters of each reader are options of `load` and `stream`.
+FORMATS: dict[str, Format] = {
+    "mulan": Format((), load_mulan, stream_mulan),
+    "meka": Format((), load_meka, stream_meka),
+    "svmlight": Format((".svm", ".svmlight", ".libsvm"), load_svmlight, stream_svmlight),
+    "jsonl": Format((".jsonl", ".ndjson"), load_jsonl, stream_jsonl),
+}
 
 
 def load(
@@ -39,7 +56,7 @@ def load(
     ----------
     source : str or path, or several paths to be joined
         A name wins over a file of the same name; write ./yeast for the file.
-    format : {"mulan", "meka"}, default: by the file's ending
+    format : one of `FORMATS`, default: by the file's ending
         An ARFF file is Mulan's where `xml=` is given or a file of its name with the ending .xml lies beside it, else
         MEKA's.
     root : path, default: CSDPP_DATA, then the cache
@@ -62,23 +79,123 @@ def load(
         return make_stand_in(source.lower(), random_state=random_state, **options)
     if isinstance(source, str) and plain_name(source) in REGISTRY:
         return load_named(source, root, **options)
-    paths = [Path(source)] if isinstance(source, str | os.PathLike) else [Path(path) for path in source]
+    paths = _files("load", source)
+    return _format("load", paths[0], format, options).load(paths, **options)
+
+
+def stream(
+    source: Source | Iterable[FilePath],
+    *,
+    format: str | None = None,
+    block_rows: int = 1000,
+    skip_rows: int = 0,
+    labelled: bool = True,
+    feature_names: Sequence[str] = (),
+    label_names: Sequence[str] = (),
+    root: FilePath | None = None,
+    **options: Any,
+) -> Iterator[Block]:
+    r"""Rows of a file or pipe in blocks; what a block is and what is promised stands in `csdpp.datasets.blocks`.
+
+    Parameters
+    ----------
+    source : path, several paths, open text stream, "-" for standard input, or the name of a set or a stand-in
+    format : one of `FORMATS`, default: by the file's ending
+        Must be said where there is no ending to tell.
+    block_rows : int
+        Rows of a block. With 1, each row comes as soon as its line is there.
+    skip_rows : int
+        How many rows at the start are read and passed over, to go on where an earlier run stopped.
+    labelled : bool
+        Whether rows have labels. If not, `Y` is None; labels in the source are passed over.
+    feature_names, label_names : sequence of str
+        Names that are known beforehand, say of a learner: the first columns of every block, in this order.
+    root : path
+        As in `load`.
+    **options
+        Of the reader of the format, as in `load`.
+
+    Examples
+    --------
+    >>> import io
+    >>> lines = '{"x": {"a": 1, "b": 2}, "y": ["u"]}\n{"x": {"c": 3}, "y": ["v"]}\n'
+    >>> for block in stream(io.StringIO(lines), format="jsonl", block_rows=1):
+    ...     print(block, block.X.toarray(), block.Y.toarray(), block.label_names)
+    Block(rows 0 to 0, d=2, K=1) [[1. 2.]] [[1]] ('u',)
+    Block(rows 1 to 1, d=3, K=2) [[0. 0. 3.]] [[0 1]] ('u', 'v')
+    """
+    for name, number, least in (("block_rows", block_rows, 1), ("skip_rows", skip_rows, 0)):
+        if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
+            raise InvalidParameter(f"stream: {name} must be a whole number from {least}, got {number!r}; change it")
+    known = (tuple(feature_names), tuple(label_names))
+    for part, names in zip(("feature_names", "label_names"), known, strict=True):
+        if len(set(names)) < len(names):
+            raise InvalidParameter(f"stream: {part} must differ from each other, got one twice; leave it out")
+    found: Iterator[Block]
+    if isinstance(source, str) and source.lower() in STAND_INS:
+        found = arranged(blocks_of(make_stand_in(source.lower(), **options), block_rows), labelled, *known)
+    else:
+        sources: list[Any]
+        if isinstance(source, str) and plain_name(source) in REGISTRY:
+            arffs, xml = find(source, root, "stream")
+            sources, format = list(arffs), "mulan"
+            options = {"xml": xml, "corrections": entry(source).corrections, **options}
+        elif isinstance(source, str) and source == "-":
+            sources = [standard_input(options.get("encoding", "utf-8"))]
+        elif hasattr(source, "readline"):
+            sources = [source]
+        else:
+            sources = list(_files("stream", source))
+        chosen = _format("stream", sources[0], format, options)
+        options = {"labelled": labelled, "feature_names": known[0], "label_names": known[1], **options}
+        found = _in_turn(chosen, sources, int(block_rows), options)
+    return _from_row(found, int(skip_rows))
+
+
+def _in_turn(format: Format, sources: list[Any], rows: int, options: dict[str, Any]) -> Iterator[Block]:
+    """One source after the other; names that one brings are known to the next."""
+    first_row = 0
+    for source in sources:
+        for block in format.stream(source, rows, **options):
+            options = {**options, "feature_names": block.feature_names}
+            if block.Y is not None:
+                options["label_names"] = block.label_names
+            yield replace(block, first_row=first_row)
+            first_row += len(block)
+
+
+def _from_row(blocks: Iterator[Block], row: int) -> Iterator[Block]:
+    """The blocks without the rows before `row`."""
+    for block in blocks:
+        if (skip := max(0, row - block.first_row)) < len(block):
+            yield block.rows_from(skip) if skip else block
+
+
+def _files(who: str, source: Any) -> list[Path]:
+    """Paths of files that are there."""
+    paths = paths_of(who, source)
     for path in paths:
         if not path.exists():
             names = ", ".join([*REGISTRY, *STAND_INS])
-            raise MissingData(f"load: expected a file, or one of {names}, got {str(path)!r}; check the name")
-    return FORMATS[_format(paths, format, options)](paths, **options)
+            raise MissingData(f"{who}: expected a file, or one of {names}, got {str(path)!r}; check the name")
+    return paths
 
 
-def _format(paths: list[Path], format: str | None, options: dict[str, Any]) -> str:
-    """The format asked for, or else the one that the first file's ending tells."""
+def _format(who: str, source: Any, format: str | None, options: dict[str, Any]) -> Format:
+    """The format asked for, or else the one that the ending of the (first) file tells."""
     if format is not None:
         if format not in FORMATS:
-            raise InvalidParameter(f"load: format must be one of {', '.join(FORMATS)}, got {format!r}; choose one")
-        return format
-    if not paths:
-        raise InvalidParameter("load: source must name one file or more, got an empty list; pass a path")
-    ending = paths[0].suffix.lower()
-    if ending == ".arff":
-        return "mulan" if "xml" in options or paths[0].with_suffix(".xml").exists() else "meka"
-    raise InvalidParameter(f"load: format must be given where the ending does not tell, got {paths[0].name!r}; pass it")
+            raise InvalidParameter(f"{who}: format must be one of {', '.join(FORMATS)}, got {format!r}; choose one")
+        return FORMATS[format]
+    if isinstance(source, Path):
+        ending = source.suffix.lower()
+        if ending == ".arff":
+            return FORMATS["mulan" if "xml" in options or source.with_suffix(".xml").exists() else "meka"]
+        for known in FORMATS.values():
+            if ending in known.endings:
+                return known
+    name = source.name if isinstance(source, Path) else shown(source)
+    raise InvalidParameter(
+        f"{who}: format must be given where the ending does not tell, got {name!r}; "
+        f"pass format=, one of {', '.join(FORMATS)}"
+    )
