@@ -21,6 +21,7 @@ from sklearn.base import clone
 from csdpp import CSDPP, OnlineBinaryRelevance, OnlineRandomProjection, container, persist
 from csdpp.costs import F1, CountCost, Hamming
 from csdpp.errors import CsdppError, DataFormatError, InvalidInput, InvalidParameter, MissingData
+from csdpp.rates import Constant
 from learners import LEARNERS, assert_same_state, data
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
@@ -191,6 +192,27 @@ def test_a_cost_of_ones_own_is_asked_for(tmp_path):
     twin = CSDPP.load(tmp_path / "m", cost=CountCost(asymmetric))
     np.testing.assert_array_equal(twin.prequential(X[90:], Y[90:]), model.prequential(X[90:], Y[90:]))
     assert_same_state(twin, model)
+
+
+def test_rates_come_back_or_are_asked_for(tmp_path):
+    X, Y = data()
+    model = persist.loads(persist.dumps(CSDPP(2, rate=Constant(0.3)).fit(X[:90], Y[:90])))
+    assert model.rate == Constant(0.3)
+    assert_same_state(
+        model.partial_fit(X[90:], Y[90:]), CSDPP(2, rate=Constant(0.3)).fit(X[:90], Y[:90]).partial_fit(X[90:], Y[90:])
+    )
+    CSDPP(2, rate=lambda t: 3.0 / t).fit(X, Y).save(tmp_path / "m")
+    with pytest.raises(InvalidParameter, match="saved with rate '<lambda>'"):
+        CSDPP.load(tmp_path / "m")
+    assert CSDPP.load(tmp_path / "m", rate=lambda t: 3.0 / t).partial_fit(X, Y).n_seen_ == 300
+
+
+def test_parameters_changed_amid_a_stream():
+    X, Y = data()
+    model = CSDPP(2).fit(X[:50], Y[:50]).set_params(forgetting=0.9).partial_fit(X[50:90], Y[50:90])
+    model.set_params(block_size=7, rate=3.0, forgetting=0.95)
+    twin = persist.loads(persist.dumps(model))
+    assert_same_state(twin.partial_fit(X[90:], Y[90:]), model.partial_fit(X[90:], Y[90:]))
 
 
 def test_what_the_file_holds_may_not_be_given(tmp_path):

@@ -26,6 +26,7 @@ from csdpp.costs import NAMED, Cost, resolve_cost
 from csdpp.errors import CsdppError, DataFormatError, InvalidInput, InvalidParameter
 from csdpp.estimator import OnlineClassifier, code_size
 from csdpp.learner import CSDPP
+from csdpp.rates import Constant
 from csdpp.targets import Targets
 
 __all__ = ["save", "load", "dumps", "loads", "inspect", "FORMAT"]
@@ -39,6 +40,8 @@ LEARNERS: dict[str, type[OnlineClassifier]] = {
     cls.__name__: cls for cls in (CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection)
 }
 _SCRATCH = (Work, Turn)
+_DERIVED = {"_adjusted"}  # the next call finds it out again
+_CHANGING = {"block_size"}  # whole numbers that need not be what the parameters say now
 
 
 def save(model: OnlineClassifier, path: Path_, *, extra: Any = None) -> None:
@@ -143,7 +146,7 @@ def _describe(model: OnlineClassifier, extra: Any) -> tuple[dict[str, Any], list
         raise InvalidInput(f"csdpp.persist: can save {', '.join(LEARNERS)}, got {who}; save one of these")
     writer = _Writer()
     parameters = model.get_params(deep=False)
-    learned = {k: v for k, v in vars(model).items() if k not in parameters}
+    learned = {k: v for k, v in vars(model).items() if k not in parameters and k not in _DERIVED}
     engine, targets = learned.pop("_engine", None), learned.pop("_targets", None)
     state = {} if engine is None else dict(_leaves(engine, ""))
     header = {
@@ -200,6 +203,8 @@ class _Writer:
             return {"$cost" if type(value) in NAMED.values() else "$given": value.name}
         if isinstance(value, type):  # such as numpy.float32
             value = np.dtype(value)
+        if type(value) is Constant:
+            return {"$constant": float(value.rate)}
         if callable(value):
             return {"$given": getattr(value, "__name__", type(value).__name__)}
         return self.value(value, "a parameter")
@@ -411,7 +416,8 @@ def _fitting(fresh: Any, saved: Any, path: str) -> Any:
         if not isinstance(saved, float):
             raise _Wrong(f"{path} must be a number, got {_sort(saved)}")
         return saved
-    if isinstance(fresh, bool | int | str) and (type(saved) is not type(fresh) or saved != fresh):
+    same = path.rpartition(".")[2] not in _CHANGING
+    if isinstance(fresh, bool | int | str) and (type(saved) is not type(fresh) or (same and saved != fresh)):
         raise _Wrong(f"{path} must be {fresh!r} with these parameters, got {saved!r:.80}")
     return saved
 
@@ -454,6 +460,8 @@ def _decode(value: Any, arrays: list[Array]) -> Any:
             return items if key == "$list" else tuple(items) if key == "$tuple" else set(items)
         case "$cost":
             return NAMED[inner]()
+        case "$constant":
+            return Constant(float(inner))
         case "$given":
             return _Given(inner)
     raise _Wrong(f"no value is written {key!r:.80}")
