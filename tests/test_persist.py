@@ -455,7 +455,7 @@ def test_every_array_of_another_shape_or_type_is_refused(learner):
         (lambda h: h.update(format="1"), "must give the version of its format"),
         (lambda h: h.update({"class": "os.system"}), "must hold one of CSDPP, "),
         (lambda h: h["parameters"].update(cost={"$cost": "system"}), "the header holds what cannot be read"),
-        (lambda h: h["parameters"].update(rate=-1.0), r"do not fit together \(CSDPP: rate must be a number positive"),
+        (lambda h: h["parameters"].update(rate=-1.0), r"do not fit together \(CSDPP: rate must be a positive number"),
         (lambda h: h["parameters"].update(n_components=10**9), "do not fit together"),
         (lambda h: h["parameters"].update(bogus=1), "the parameters must be those of CSDPP"),
         (lambda h: h["fitted"].update(n_features_in_=10**12), "features and labels must be counted"),
