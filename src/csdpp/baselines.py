@@ -47,7 +47,7 @@ class OnlineBinaryRelevance(OnlineClassifier):
         self,
         *,
         regressor: str = "ridge",
-        regularization: float = 1.0,
+        regularization: float | str = 1.0,
         step: float = 1.0,
         forgetting: float = 1.0,
         fit_intercept: bool = True,
@@ -79,8 +79,7 @@ class OnlineBinaryRelevance(OnlineClassifier):
     def _all_weights(self, name: str) -> Array:
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{self._who} is not fitted yet: it has no {name}")
-        engine: Any = self._engine
-        weights: Array = engine.regressor.W.T.copy()
+        weights: Array = self._engine.weights.T
         return weights
 
 
@@ -106,7 +105,7 @@ class OnlineRandomProjection(OnlineClassifier):
         n_components: int | float = 0.1,
         *,
         regressor: str = "ridge",
-        regularization: float = 1.0,
+        regularization: float | str = 1.0,
         step: float = 1.0,
         forgetting: float = 1.0,
         fit_intercept: bool = True,
@@ -161,7 +160,7 @@ class OnlineCompressedSensing(OnlineClassifier):
         *,
         sparsity: int | str = "auto",
         regressor: str = "ridge",
-        regularization: float = 1.0,
+        regularization: float | str = 1.0,
         step: float = 1.0,
         forgetting: float = 1.0,
         fit_intercept: bool = True,

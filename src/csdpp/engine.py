@@ -44,14 +44,31 @@ _STRIP = 1 << 22
 class Engine(Protocol):
     """What the estimators ask of an engine. Y is boolean (n, K), dense or CSR."""
 
-    K: int
-    dtype: Any
+    @property
+    def K(self) -> int:
+        """Labels."""
+
+    @property
+    def dtype(self) -> Any:
+        """Of the arithmetic."""
+
+    @property
+    def regularization(self) -> float:
+        """Lambda of the ridge."""
 
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
         """Predict and learn row by row: predictions (n, K) made before each row; bound terms (n, 2) or (0, 2)."""
 
+    @property
+    def adjustable(self) -> dict[str, Any]:
+        """The parameters that may change amid a stream, as they are now."""
+
     def adjust(self, **changed: Any) -> None:
-        """Take over parameters that may change amid a stream: forgetting, step, rate, block_size."""
+        """Take over such parameters."""
+
+    @property
+    def weights(self) -> Array:
+        """W of the regressor (d, p), the constant feature last; a copy."""
 
     def scores(self, X: Any) -> Array:
         """Scores (n, K) by what is known now; nothing is learned."""
@@ -82,6 +99,19 @@ class _BlockEngine:
     def _large(self) -> bool:
         """Whether the products with d-sized matrices are worth several BLAS threads."""
         return self.regressor.size >= LARGE
+
+    @property
+    def weights(self) -> Array:
+        """See `Engine`."""
+        return self.regressor.W.copy()
+
+    @property
+    def adjustable(self) -> dict[str, Any]:
+        """See `Engine`."""
+        current = {"block_size": self.block_size, "forgetting": self.regressor.forgetting}
+        if isinstance(self.regressor, OnlineGradient):
+            current["step"] = self.regressor.step
+        return current
 
     def adjust(self, **changed: Any) -> None:
         """See `Engine`."""
@@ -140,7 +170,7 @@ class _BlockEngine:
         room = 1.0 if mu == 1.0 else min(1e-4, mu) * np.sqrt(kind.eps)
         return float(np.sqrt(kind.max * room * min(1.0, self.regularization) / (10.0 * d)))
 
-    def _check_magnitude(self, X: Any) -> None:
+    def check_magnitude(self, X: Any) -> None:
         """Before anything is learned."""
         if not sparse.issparse(X) and np.vdot(X, X) <= self._limit**2:
             return
@@ -185,7 +215,7 @@ class FollowingEngine(_BlockEngine):
 
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
         """See `Engine`. A user's cost that fails leaves the engine as it was before the call."""
-        self._check_magnitude(X)
+        self.check_magnitude(X)
         before = self._snapshot(X.shape[0]) if self.cost._kind < 0 else None
         rates = self._rates(X.shape[0])
         Y_hat = np.empty(Y.shape, np.bool_)
@@ -212,6 +242,12 @@ class FollowingEngine(_BlockEngine):
         if n > 1:
             small["regressor"] = self.regressor
         return copy.deepcopy(small)
+
+    @property
+    def adjustable(self) -> dict[str, Any]:
+        """See `Engine`."""
+        rate = self.recipe.rate if self.schedule is None else self.schedule
+        return {**super().adjustable, "rate": rate}
 
     def adjust(self, **changed: Any) -> None:
         """See `Engine`."""
@@ -286,7 +322,7 @@ class FixedEngine(_BlockEngine):
 
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
         """See `Engine`. (I + L) E = Z - targets; the codes predicted were E + targets."""
-        self._check_magnitude(X)
+        self.check_magnitude(X)
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.zeros((len(Y_hat) if record else 0, 2))
         with one_blas_thread(self._large):

@@ -8,9 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from csdpp.choice import ChoosingEngine
+from csdpp.costs import Cost, Hamming
 from csdpp.encoders import Identity
 from csdpp.engine import Engine, FixedEngine
 from csdpp.errors import InvalidInput, InvalidParameter
@@ -18,6 +20,10 @@ from csdpp.regressors import OnlineGradient, OnlineRidge, Regressor
 from csdpp.targets import Targets
 
 Array = NDArray[Any]
+#: Regularisations that "auto" chooses from, for features of the usual size; the first leads at the start.
+CANDIDATES = (10.0, 1.0, 0.1, 100.0)
+#: Rows after which the worst of them is dropped; after twice as many the next, and so on.
+PATIENCE = 2048
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
@@ -25,16 +31,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     # What every subclass has as parameters.
     regressor: str
-    regularization: float
+    regularization: float | str
     step: float
     forgetting: float
     fit_intercept: bool
     dtype: Any
     block_size: int
     random_state: Any
-
-    #: Parameters that take effect with the next rows when they are changed amid a stream.
-    _adjustable: tuple[str, ...] = ("forgetting", "step", "block_size")
 
     _engine: Engine
     _targets: Targets
@@ -117,19 +120,35 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _adjust(self) -> None:
         """Hand on what `set_params` changed since the last call, as far as it may change amid a stream."""
-        now = {name: getattr(self, name) for name in self._adjustable}
-        if now != vars(self).get("_adjusted"):
+        current = self._engine.adjustable
+        wanted = {name: getattr(self, name) for name in current}
+        if wanted != current:
             self._check_options()
-            self._engine.adjust(**now)
-            self._adjusted = now
+            self._engine.adjust(**wanted)
 
     def _start(self, d: int, targets: Targets) -> Engine:
         """The engine for d features and these targets. 1-D classes are few: no reduction there."""
         d += 1 if self._check_options() else 0
+        if isinstance(self.regularization, str):
+            return self._start_race(d, targets)
         if targets.kind != "multilabel":
             parts = self._parts(d, targets.K, targets.K, Identity())
             return FixedEngine(**parts, exclusive=targets.kind == "multiclass")
         return self._build(d, targets.K)
+
+    def _start_race(self, d: int, targets: Targets) -> Engine:
+        """An engine for each regularisation that may turn out to be right."""
+        choices = CANDIDATES if self.regressor == "ridge" else (1.0,)
+        d -= int(self.fit_intercept)
+        engines = [clone(self).set_params(regularization=value)._start(d, targets) for value in choices]
+        if len(engines) == 1:
+            return engines[0]
+        cost = self._cost() if targets.kind == "multilabel" else Hamming()
+        return ChoosingEngine(engines, cost, patience=PATIENCE, scaled=True)
+
+    def _cost(self) -> Cost:
+        """What candidates are compared by."""
+        return Hamming()
 
     def _build(self, d: int, K: int) -> Engine:
         raise NotImplementedError
@@ -192,6 +211,22 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         learner: Self = persist.load(path, of=cls, **given)
         return learner
 
+    # ---- fitted state
+
+    @property
+    def regularization_(self) -> float:
+        """Lambda of the ridge; with "auto", what is chosen now."""
+        engine = getattr(self, "_engine", None)
+        if engine is None:
+            raise AttributeError(f"{self._who} is not fitted yet: it has no regularization_")
+        return float(engine.regularization)
+
+    @property
+    def _leader(self) -> Any:
+        """The engine that answers; None before fitting."""
+        engine = getattr(self, "_engine", None)
+        return engine.leader if isinstance(engine, ChoosingEngine) else engine
+
     # ---- checks
 
     @property
@@ -231,7 +266,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Validate what all learners share; return whether there is an intercept."""
         who = self._who
         one_of(who, "regressor", self.regressor, ("ridge", "gradient"))
-        number(who, "regularization", self.regularization, "positive", lambda v: v > 0)
+        if not (isinstance(self.regularization, str) and self.regularization == "auto"):
+            number(who, "regularization", self.regularization, 'positive, or "auto"', lambda v: v > 0)
         number(who, "step", self.step, "positive", lambda v: v > 0)
         number(who, "forgetting", self.forgetting, "in (0, 1]", lambda v: 0 < v <= 1)
         whole(who, "block_size", self.block_size, "at least 1", lambda v: v >= 1)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from csdpp._kernels.block import Recipe
-from csdpp.costs import resolve_cost, resolve_weighting
+from csdpp.costs import Cost, resolve_cost, resolve_weighting
 from csdpp.encoders import CappedMSG
 from csdpp.engine import BASES, Engine, FollowingEngine
 from csdpp.errors import InvalidParameter
@@ -44,8 +44,10 @@ class CSDPP(OnlineClassifier):
         How a cost becomes label weights; "ordered" is the paper's.
     regressor : {"ridge", "gradient"}, default "ridge"
         Recursive least squares, O(d^2) a row, or gradient descent with a normalised step, O(nnz(x)).
-    regularization : float, default 1.0
-        Lambda of the ridge.
+    regularization : float or "auto", default 1.0
+        Lambda of the ridge. "auto": four learners side by side, whose lambdas follow the size of the features; the
+        one with the lowest running cost answers, and the worst is dropped after 2048, 4096 and 8192 rows. Four
+        times the time and memory until then.
     rate : float or callable, default 10.0
         Of the directions: eta_t = rate / sqrt(t) * M / K for a number (the paper has 2), eta_t = rate(t) * M / K for
         `csdpp.rates.Constant` or any function of an array of row numbers, from 1.
@@ -71,6 +73,7 @@ class CSDPP(OnlineClassifier):
     codes_ : array (held, d), with PBT and none: the same from features to codes; `codes_intercept_` (held,)
     n_components_ : int, M
     n_seen_ : int, rows learned
+    regularization_ : float, lambda; with "auto", what is chosen now
     classes_ : array (K,), names or numbers of the labels
     n_features_in_, feature_names_in_ : as in scikit-learn
 
@@ -98,8 +101,6 @@ class CSDPP(OnlineClassifier):
     With 1-D ``y`` (classes) nothing is reduced: one column a class, and the largest score wins.
     """
 
-    _adjustable = ("forgetting", "step", "block_size", "rate")
-
     def __init__(
         self,
         n_components: int | float = 0.1,
@@ -111,7 +112,7 @@ class CSDPP(OnlineClassifier):
         decode: str = "expected",
         weighting: str = "mean",
         regressor: str = "ridge",
-        regularization: float = 1.0,
+        regularization: float | str = 1.0,
         rate: float | Schedule = 10.0,
         step: float = 1.0,
         forgetting: float = 1.0,
@@ -201,10 +202,13 @@ class CSDPP(OnlineClassifier):
             schedule=self.rate if callable(self.rate) else None,
         )
 
+    def _cost(self) -> Cost:
+        return resolve_cost(self.cost)
+
     # ---- fitted state
 
     def _following(self, name: str) -> FollowingEngine:
-        engine = getattr(self, "_engine", None)
+        engine = self._leader
         if not isinstance(engine, FollowingEngine):
             state = "is not fitted yet" if engine is None else "does not reduce 1-D y"
             raise AttributeError(f"{self._who} {state}: it has no {name}")
@@ -253,13 +257,13 @@ class CSDPP(OnlineClassifier):
     def _weights(self, name: str, *, labels: bool) -> Array:
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{self._who} is not fitted yet: it has no {name}")
-        engine: Any = self._engine
+        engine = self._leader
         of_labels = not isinstance(engine, FollowingEngine) or engine.recipe.basis == BASES["pbc"]
         if of_labels != labels:
             other = "coef_" if of_labels else "codes_"
             raise AttributeError(f'{self._who} with basis="{self.basis}" has no {name}; see {other}')
-        W: Array = engine.regressor.W
-        return W.T.copy() if labels else W.T[: len(engine.encoder.directions)].copy()
+        weights: Array = self._engine.weights.T
+        return weights if labels else weights[: len(engine.encoder.directions)]
 
     def _constant(self, weights: Array) -> Array:
         return weights[:, -1] if self.fit_intercept else np.zeros(len(weights), weights.dtype)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from csdpp._kernels.block import Work
 from csdpp._kernels.msg import Turn
 from csdpp.baselines import OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection
+from csdpp.choice import ChoosingEngine
 from csdpp.container import can_hold, pack, read_file, unpack, write_file
 from csdpp.costs import NAMED, Cost, resolve_cost
 from csdpp.errors import CsdppError, DataFormatError, InvalidInput, InvalidParameter
@@ -41,7 +42,7 @@ LEARNERS: dict[str, type[OnlineClassifier]] = {
 }
 _SCRATCH = (Work, Turn)
 _DERIVED = {"_adjusted"}  # the next call finds it out again
-_CHANGING = {"block_size"}  # whole numbers that need not be what the parameters say now
+_CHANGING = {"block_size", "done", "next_drop", "leading"}  # whole numbers that need not be what the parameters say now
 
 
 def save(model: OnlineClassifier, path: Path_, *, extra: Any = None) -> None:
@@ -349,7 +350,8 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
     d = fitted.get("n_features_in_")
     if type(d) is not int or not 0 <= d <= size or not 1 <= targets.K <= size:
         raise _Wrong(f"features and labels must be counted, got {d!r:.80} and {targets.K}")
-    W, F = state.get("regressor.W"), state.get("regressor.F")
+    first = "" if "regressor.W" in state else "engines.0."  # of candidates, all are alike
+    W, F = state.get(f"{first}regressor.W"), state.get(f"{first}regressor.F")
     if (W is None or len(W) != d + bool(model.fit_intercept)) or (
         model.regressor == "ridge" and (F is None or F.shape != (len(W), len(W)))
     ):
@@ -359,6 +361,8 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
     if M is not None and code_size(cls.__name__, M, targets.K) * targets.K * W.itemsize > held:
         raise _Wrong("the directions must be in the file")
     engine = model._start(d, targets)
+    if isinstance(engine, ChoosingEngine):
+        _drop_candidates(engine, state)
     unused = dict(state)
     _put(engine, "", unused)
     if unused:
@@ -367,6 +371,16 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
     if isinstance(getattr(model, "random_state", None), np.random.RandomState):
         model.random_state.set_state(decode(header["parameters"]["random_state"]).get_state())
     return model
+
+
+def _drop_candidates(engine: ChoosingEngine, state: dict[str, Any]) -> None:
+    """Leave those candidates that the file has."""
+    live, leading = state.get("live"), state.get("leading")
+    if not isinstance(live, np.ndarray) or live.dtype != engine.live.dtype or live.ndim != 1 or not len(live):
+        raise _Wrong("the candidates must be numbered")
+    if not np.isin(live, engine.live).all() or (np.diff(live) < 1).any() or leading not in live.tolist():
+        raise _Wrong("the candidates must be some of those of the parameters, and the leader one of them")
+    engine.keep(live)
 
 
 def _targets(parts: dict[str, Any]) -> Targets:
