@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -177,6 +177,11 @@ def one_hot(codes: Any, widths: list[int]) -> Any:
     return np.hstack(parts)
 
 
+@lru_cache(maxsize=64)  # a thousand attributes are usually declared alike
+def _codes(values: tuple[str, ...], is_flag: bool) -> Mapping[str, float]:
+    return {value: float(value if is_flag else i) for i, value in enumerate(values)} | {"?": np.nan}
+
+
 @dataclass(frozen=True)
 class Attribute:
     """A declared column: a number (`values` is None), or a nominal with its declared values."""
@@ -191,10 +196,9 @@ class Attribute:
         return self.values is not None and set(self.values) <= {"0", "1"}
 
     @cached_property
-    def codes(self) -> dict[str, float]:
+    def codes(self) -> Mapping[str, float]:
         """A number for each value of a nominal: a flag's own value, else the place; NaN for a missing one."""
-        values = self.values or ()
-        return {value: float(value if self.is_flag else i) for i, value in enumerate(values)} | {"?": np.nan}
+        return _codes(self.values or (), self.is_flag)
 
     def columns(self, nominal: Nominal) -> list[str]:
         """Names of the features it becomes."""

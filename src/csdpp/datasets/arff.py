@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from csdpp._kernels import text as text_kernel
 from csdpp.datasets._types import Attribute, Header, Nominal, fail, few, one_hot
 from csdpp.datasets.blocks import stretches
 
@@ -177,21 +178,92 @@ def read_blocks(lines: TextIO, header: Header, nominal: Nominal, rows: int = sys
     if not header.features:
         fail(header.path, header.n_lines, "expected a feature besides the labels, got labels only")
     every, parse = list(range(len(header.attributes))), None
+    plain = _Plain(header)
+    widths = [len(header.attributes[j].columns(nominal)) for j in header.features]
     for first, stretch in stretches(lines, header.n_lines + 1, rows, _is_row):
-        block = _Block(stretch, first, header)
-        if not block.rows:
-            continue
-        parse = parse or (_sparse_rows if block.rows[0][0] == "{" else _dense_rows)
-        values: Any = parse(block)
-        block.require(lambda x: ~np.isinf(x), values, every, "a finite number for attribute")
-        X, Y = values[:, header.features], values[:, header.labels]
-        block.require(lambda y: (y == 0) | (y == 1), Y, header.labels, "0 or 1, never missing, for label")
+        text = "".join(stretch)
+        is_sparse = text.lstrip()[:1] == "{" if parse is None else parse is _sparse_rows
+        if (fast := plain.read(text, is_sparse)) is not None:
+            X, Y = fast
+            if not X.shape[0]:
+                continue
+        else:
+            block = _Block(stretch, first, header)
+            if not block.rows:
+                continue
+            parse = parse or (_sparse_rows if block.rows[0][0] == "{" else _dense_rows)
+            values: Any = parse(block)
+            block.require(lambda x: ~np.isinf(x), values, every, "a finite number for attribute")
+            X, Y = values[:, header.features], values[:, header.labels]
+            block.require(lambda y: (y == 0) | (y == 1), Y, header.labels, "0 or 1, never missing, for label")
+        parse = _sparse_rows if sparse.issparse(X) else _dense_rows
         if nominal == "onehot":
-            X = one_hot(X, [len(header.attributes[j].columns(nominal)) for j in header.features])
+            X = one_hot(X, widths)
         if sparse.issparse(X):
             X.eliminate_zeros()
             Y.eliminate_zeros()
-        yield X, Y.astype(np.uint8)
+        yield X, Y.astype(np.uint8, copy=False)
+
+
+class _Plain:
+    """The fast way for text without quotation marks, comments and tabs, of whole rows and plain values."""
+
+    def __init__(self, header: Header) -> None:
+        self.attributes, d, K = header.attributes, len(header.features), len(header.labels)
+        self.d, self.K = d, K
+        self.places = np.empty(d + K, np.int64)
+        self.places[header.features] = np.arange(d)
+        self.places[header.labels] = -1 - np.arange(K)
+        kinds = [
+            text_kernel.NUMBER if a.values is None else text_kernel.FLAG if len(a.values) == 2 and a.is_flag
+            else text_kernel.OTHER
+            for a in self.attributes
+        ]  # fmt: skip
+        self.kinds = np.array(kinds, np.int8)
+        # In sparse rows a declared {1,0} or {1} makes 1 what is omitted: not for the fast way.
+        self.omits_zero = all(a.values is None or a.codes[a.values[0]] == 0 for a in self.attributes)
+
+    def read(self, text: str, is_sparse: bool) -> tuple[Any, Any] | None:
+        """Features and labels, or None where the text has to be read the slow way."""
+        if any(mark in text for mark in "'\"%\t\r\0") or (is_sparse and not self.omits_zero):
+            return None
+        raw = text.encode()
+        data = np.frombuffer(raw, np.uint8)
+        commas, n = text.count(","), text.count("\n") + 1
+        odd = np.empty((min(commas + n, data.size // 4 + 4), 4), np.int64)
+        if is_sparse:
+            xs = np.empty(commas + n, np.int64), np.empty(commas + n), np.zeros(n + 1, np.int64)
+            ys = np.empty(commas + n, np.int64), np.zeros(n + 1, np.int64)
+            n, found = text_kernel.sparse_rows(data, self.kinds, self.places, xs, ys, odd)
+            values, x_end, y_end = xs[1], int(xs[2][n]), int(ys[1][n])
+        else:
+            X, Y = np.empty((n, self.d)), np.empty((n, self.K), np.uint8)
+            n, found = text_kernel.dense_rows(data, self.kinds, self.places, X, Y, odd)
+        if n < 0:
+            return None
+        for row, j, start, end in odd[:found].tolist():
+            attribute, value = self.attributes[j], raw[start:end].decode()
+            try:
+                number = _number(value) if attribute.values is None else attribute.codes[value]
+            except (KeyError, ValueError):
+                return None
+            if np.isinf(number):
+                return None
+            if is_sparse:
+                values[row] = number
+            elif self.places[j] >= 0:
+                X[row, self.places[j]] = number
+            elif number in (0.0, 1.0):
+                Y[row, -1 - self.places[j]] = number
+            else:
+                return None
+        if not is_sparse:
+            return X[:n], Y[:n]
+        ones = np.ones(y_end, np.uint8)
+        return (
+            sparse.csr_array((values[:x_end], xs[0][:x_end], xs[2][: n + 1]), (n, self.d)),
+            sparse.csr_array((ones, ys[0][:y_end], ys[1][: n + 1]), (n, self.K)),
+        )
 
 
 def _is_row(line: str) -> bool:

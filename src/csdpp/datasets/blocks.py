@@ -21,6 +21,8 @@ The contract of `csdpp.datasets.stream`, whatever the format:
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -68,6 +70,11 @@ def stretches(
     the run needs it.
     """
     run: list[str] = []
+    if rows == sys.maxsize and isinstance(lines, io.TextIOBase):  # the same without looking at each line
+        while run := lines.readlines(CHARACTERS):
+            yield first, run
+            first += len(run)
+        return
     found = characters = 0
     for line in lines:
         run.append(line)
