@@ -7,13 +7,16 @@ of a set or of a stand-in, or files of any format.
 from csdpp.datasets._types import Dataset, Statistics
 from csdpp.datasets.blocks import Block
 from csdpp.datasets.bundled import load_named, load_river_yeast
+from csdpp.datasets.csvfiles import load_csv
 from csdpp.datasets.jsonlines import load_jsonl
 from csdpp.datasets.mulan import load_meka, load_mulan
+from csdpp.datasets.parquet import from_frame, load_parquet
 from csdpp.datasets.registry import REGISTRY
 from csdpp.datasets.sources import load, stream
 from csdpp.datasets.standins import STAND_INS, make_stand_in
 from csdpp.datasets.svmlight import load_svmlight
 from csdpp.datasets.synthetic import make_stream
+from csdpp.datasets.xmc import load_xmc
 
 __all__ = [
     "Dataset",
@@ -25,6 +28,10 @@ __all__ = [
     "load_meka",
     "load_svmlight",
     "load_jsonl",
+    "load_xmc",
+    "load_csv",
+    "load_parquet",
+    "from_frame",
     "load_named",
     "load_river_yeast",
     "REGISTRY",

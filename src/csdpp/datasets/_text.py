@@ -54,7 +54,9 @@ def opened(source: Source, encoding: str = "utf-8") -> Iterator[TextIO]:
         # The decoder works in chunks and does not know the line.
         with path.open("rb") as binary:
             decodable = (raw.decode(encoding, "ignore").encode(encoding) == raw for raw in binary)
-            line = next((i for i, good in enumerate(decodable, 1) if not good), 1)
+            line = next((i for i, good in enumerate(decodable, 1) if not good), 0)
+        if not line:  # of two files that are read side by side it is the other one
+            raise
         fail(str(path), line, f"expected text in {encoding}, got other bytes; pass encoding=, say 'latin-1'")
 
 

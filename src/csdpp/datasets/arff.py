@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TextIO
 
 import numpy as np
@@ -178,7 +178,7 @@ def read_blocks(lines: TextIO, header: Header, nominal: Nominal, rows: int = sys
     if not header.features:
         fail(header.path, header.n_lines, "expected a feature besides the labels, got labels only")
     every, parse = list(range(len(header.attributes))), None
-    plain = _Plain(header)
+    plain = PlainRows(header.attributes, header.features, header.labels)
     widths = [len(header.attributes[j].columns(nominal)) for j in header.features]
     for first, stretch in stretches(lines, header.n_lines + 1, rows, _is_row):
         text = "".join(stretch)
@@ -205,15 +205,17 @@ def read_blocks(lines: TextIO, header: Header, nominal: Nominal, rows: int = sys
         yield X, Y.astype(np.uint8, copy=False)
 
 
-class _Plain:
-    """The fast way for text without quotation marks, comments and tabs, of whole rows and plain values."""
+class PlainRows:
+    """The fast way for text without quotation marks, comments and tabs, of whole rows and plain values.
 
-    def __init__(self, header: Header) -> None:
-        self.attributes, d, K = header.attributes, len(header.features), len(header.labels)
-        self.d, self.K = d, K
-        self.places = np.empty(d + K, np.int64)
-        self.places[header.features] = np.arange(d)
-        self.places[header.labels] = -1 - np.arange(K)
+    `features` and `labels` are places among the attributes, in the order of the columns of X and Y.
+    """
+
+    def __init__(self, attributes: Sequence[Attribute], features: list[int], labels: list[int]) -> None:
+        self.attributes, self.d, self.K = attributes, len(features), len(labels)
+        self.places = np.empty(self.d + self.K, np.int64)
+        self.places[features] = np.arange(self.d)
+        self.places[labels] = -1 - np.arange(self.K)
         kinds = [
             text_kernel.NUMBER if a.values is None else text_kernel.FLAG if len(a.values) == 2 and a.is_flag
             else text_kernel.OTHER

@@ -14,11 +14,14 @@ from csdpp.datasets._text import FilePath, Source, paths_of, shown, standard_inp
 from csdpp.datasets._types import Dataset
 from csdpp.datasets.blocks import Block, arranged, blocks_of
 from csdpp.datasets.bundled import load_named
+from csdpp.datasets.csvfiles import load_csv, stream_csv
 from csdpp.datasets.jsonlines import load_jsonl, stream_jsonl
 from csdpp.datasets.mulan import load_meka, load_mulan, stream_meka, stream_mulan
+from csdpp.datasets.parquet import load_parquet, stream_parquet
 from csdpp.datasets.registry import REGISTRY, entry, find, plain_name
 from csdpp.datasets.standins import STAND_INS, make_stand_in
 from csdpp.datasets.svmlight import load_svmlight, stream_svmlight
+from csdpp.datasets.xmc import load_xmc, stream_xmc
 from csdpp.errors import InvalidParameter, MissingData
 
 
@@ -36,6 +39,9 @@ FORMATS: dict[str, Format] = {
     "meka": Format((), load_meka, stream_meka),
     "svmlight": Format((".svm", ".svmlight", ".libsvm"), load_svmlight, stream_svmlight),
     "jsonl": Format((".jsonl", ".ndjson"), load_jsonl, stream_jsonl),
+    "xmc": Format((), load_xmc, stream_xmc),
+    "csv": Format((".csv", ".tsv"), load_csv, stream_csv),
+    "parquet": Format((".parquet", ".pq"), load_parquet, stream_parquet),
 }
 
 
