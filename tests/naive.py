@@ -65,10 +65,11 @@ def project_capped(sigma, M, full):
 
 
 def eigen_of_update(sigma, r, eta):
-    """Eigenpairs of diag(sigma) + eta r r', falling.
+    """Eigenpairs of diag(sigma) + eta r r', falling; sigmas that are equal up to rounding keep their order.
 
-    Within equal sigmas only the direction along r moves, which an eigen-solver would not promise. It matters to
-    the learner that does not follow the basis, and to no other.
+    Within equal sigmas only the direction along r moves, which an eigen-solver would not promise: of two, the one
+    with the larger part of r takes in the other's. It matters to the learner that does not follow the basis, and
+    to no other.
     """
     n = len(sigma)
     sigma, r = sigma.copy(), r.copy()
@@ -81,20 +82,29 @@ def eigen_of_update(sigma, r, eta):
             continue  # this direction stays as it is
         if free:
             p = free[-1]
-            c, s = np.array([r[i], r[p]]) / np.hypot(r[p], r[i])
+            large, small = (i, p) if abs(r[i]) >= abs(r[p]) else (p, i)
+            both = np.hypot(r[p], r[i])
+            c, s = abs(r[large]) / both, np.sign(r[large]) * r[small] / both
             if abs((sigma[p] - sigma[i]) * c * s) <= rounding:
-                turn = np.array([[c, s], [-s, c]])
-                G[:, [p, i]] = G[:, [p, i]] @ turn
-                sigma[p], sigma[i] = np.diag(turn.T @ np.diag(sigma[[p, i]]) @ turn)
-                r[p], r[i] = 0.0, np.hypot(r[p], r[i])
+                turn = np.array([[c, s], [-s, c]])  # of (large, small)
+                G[:, [large, small]] = G[:, [large, small]] @ turn.T
+                sigma[[large, small]] = np.diag(turn @ np.diag(sigma[[large, small]]) @ turn.T)
+                r[large], r[small] = np.sign(r[large]) * both, 0.0
                 free.pop()
+                free.append(large)
+                continue
         free.append(i)
     values, vectors = sigma.copy(), G.copy()
     w, V = np.linalg.eigh(np.diag(sigma[free]) + eta * np.outer(r[free], r[free]))
     values[free] = w[::-1]
     vectors[:, free] = G[:, free] @ V[:, ::-1]
-    order = np.argsort(-values, kind="stable")
-    return values[order], vectors[:, order]
+    order = []
+    for i in range(n):
+        place = i
+        while place > 0 and values[order[place - 1]] < values[i] - 10 * rounding:
+            place -= 1
+        order.insert(place, i)
+    return np.maximum.accumulate(values[order][::-1])[::-1], vectors[:, order]
 
 
 def turn_signs(V, uniform):
@@ -120,6 +130,7 @@ class CappedMSG:
         self.M, self.K = M, K
         self.Q, self.sigma, self.full = np.zeros((0, K)), np.zeros(0), False
         self.keep = np.zeros(0)
+        self.closest = 1.0  # two eigenvalues of an update: their vectors are exact to eps / closest
 
     def update(self, c, eta, size=None, flips=()):
         """``size``: how large the numbers are whose difference c is; far below it there is rounding only."""
@@ -135,6 +146,8 @@ class CappedMSG:
             r = np.append(r, np.linalg.norm(rest))
             sigma = np.append(sigma, 0.0)
         lam, V = eigen_of_update(sigma, r, eta)
+        gaps = -np.diff(lam)
+        self.closest = min(self.closest, *gaps[gaps > 1e-14 * lam[0]], 1.0)
         lam, V = lam[: self.M + 1], V[:, : self.M + 1]
         if len(flips):
             V = turn_signs(V, flips)

@@ -53,6 +53,12 @@ def one_label(n=40, seed=7):
     return correlated(n, 4, 1, seed)
 
 
+def unrelated(n=50, seed=8):
+    """Labels that the features say nothing about, more features than a block has rows, K = 12."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, 15)), (rng.random((n, 12)) < 0.3).astype(int)
+
+
 STREAMS = {
     stream.__name__: stream
     for stream in (
@@ -64,5 +70,6 @@ STREAMS = {
         all_labels,
         zero_rows,
         one_label,
+        unrelated,
     )
 }
