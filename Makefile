@@ -54,7 +54,7 @@ pytest: setup ## tests and doctests with coverage, without the lint step
 
 .PHONY: slow
 slow: setup ## only the tests marked slow (minutes)
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n $(WORKERS) --dist worksteal
 
 .PHONY: format
 format: setup ## rewrite the sources in the house layout and fix what ruff can fix

@@ -242,6 +242,11 @@ class Measured(NamedTuple):
         return 0.0 if self.figure.expected is None else round(round(self.ours, 3) - self.figure.expected, 3)
 
     @property
+    def deviations(self):
+        """How far the expected figure is from the mean over all seeds, in standard deviations of a mean like it."""
+        return (self.figure.expected - self.mean) / (self.spread / np.sqrt(self.figure.seeds))
+
+    @property
     def agrees(self):
         """Within 0.01."""
         return abs(self.difference) <= TOLERANCE
@@ -508,7 +513,9 @@ def as_markdown(measured, made_with):
         f = m.figure
         lines += [
             f"* {f.stream}, M = {f.M}, {f.recipe}, {f.loss.replace('_', ' ')}: {m.difference:+.3f}, "
-            f"{'within' if m.within_spread else '**beyond**'} the spread of such means"
+            f"{'within' if m.within_spread else '**beyond**'} the spread of such means "
+            f"({m.mean:.3f} over all permutations: the expected {f.expected:.3f} is {abs(m.deviations):.1f} standard "
+            f"deviations off)"
         ]
     lines += NOTES.splitlines()
     table = None

@@ -8,6 +8,8 @@ import pytest
 
 import naive
 from csdpp import CSDPP
+from csdpp.datasets import bundled
+from csdpp.evaluate import prequential
 from streams import STREAMS
 
 COMBINATIONS = [
@@ -126,6 +128,40 @@ def test_equals_naive_on_nasty_streams(name, basis, encoder, reference, decode, 
                 regressor=regressor,
                 regularization=0.5,
             )
+
+
+# ------------------------------------------------------------------------------------------- bases that stay and move
+
+
+@pytest.mark.parametrize("decode", ["expected", "sample"])
+@pytest.mark.parametrize("regressor", ["ridge", "gradient"])
+def test_pbt_is_pbc_while_nothing_leaves_the_span_of_the_basis(decode, regressor):
+    """Label vectors of M + 1 = 3 kinds: the directions turn, but among themselves only."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    kinds = np.array([[1, 1, 0, 0, 0, 1], [0, 1, 1, 0, 1, 0], [1, 0, 1, 1, 0, 0]])
+    Y = kinds[np.argmax(X[:, :3] + 0.5 * rng.standard_normal((200, 3)), axis=1)]
+    pbc, pbt, none = (
+        CSDPP.published(2, cost="hamming", basis=basis, decode=decode, regressor=regressor, random_state=0)
+        for basis in ("pbc", "pbt", "none")
+    )
+    labels = pbc.prequential(X, Y)
+    np.testing.assert_array_equal(pbt.prequential(X, Y), labels)
+    np.testing.assert_allclose(pbt.decision_function(X), pbc.decision_function(X), atol=1e-12)
+    np.testing.assert_allclose(pbt.codes_, pbt.directions_ @ pbc.coef_, atol=1e-12)
+    assert (none.prequential(X, Y) != labels).any()
+
+
+@pytest.mark.parametrize(("cost", "apart", "behind"), [("hamming", 0.002, 0.2), ("f1", 0.002, 0.2)])
+def test_pbt_stays_close_to_pbc_while_the_basis_moves_and_none_is_worse(cost, apart, behind):
+    """The paper's Figure 2, on yeast."""
+    stream = bundled.load_river_yeast()
+    pbc, pbt, none = (
+        prequential(CSDPP.published(4, cost=cost, basis=basis, random_state=0), stream.X, stream.Y, [cost])
+        for basis in ("pbc", "pbt", "none")
+    )
+    assert abs(pbt.averages[cost] - pbc.averages[cost]) < apart
+    assert none.averages[cost] > pbc.averages[cost] + behind
 
 
 # ------------------------------------------------------------------------------------------- the whole product
