@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from csdpp.costs import F1, CountCost, Hamming
 from csdpp.errors import CsdppError, DataFormatError, InvalidInput, InvalidParameter, MissingData
 from csdpp.rates import Constant
 from learners import LEARNERS, assert_same_state, data
+from streams import correlated
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
 
@@ -502,3 +504,26 @@ def test_deep_and_long_json_is_refused():
     for text in (b"[" * 100_000, b'{"format":' + b"1" * 100_000 + b"}", b'{"arrays": [{"dtype":"O"}]}', b"[]"):
         body = container._PREFIX.pack(container.MAGIC, len(text), hashlib.sha256(text).digest()) + text
         refused(body)
+
+
+# ---- files of every version
+
+STORED = sorted(Path(__file__).with_name("stored").glob("*.csdpp"))
+
+
+@pytest.mark.parametrize("path", STORED, ids=[path.stem for path in STORED])
+def test_stored_files_give_the_predictions_they_must_give(path):
+    """Each has learned the first 60 rows of a stream, and tells beside it what it answered on the others."""
+    X, Y = correlated(120, 5, 6, 21)
+    model = persist.load(path)
+    assert model.n_seen_ == 60
+    expected = persist.inspect(path)["extra"]
+    np.testing.assert_array_equal(model.prequential(X[60:], Y[60:]), expected)
+    grown = persist.loads(persist.dumps(persist.load(path).add_labels(1)))
+    answers = grown.predict(X)
+    assert answers.shape == (120, 7)
+    assert "rand" in path.stem or not answers[:, 6].any()  # O-RAND decodes a label more out of the same codes
+
+
+def test_a_file_of_every_version_is_stored():
+    assert {int(path.stem.split("-")[0]) for path in STORED} == set(range(1, persist.FORMAT + 1))

@@ -83,7 +83,21 @@ class OnlineBinaryRelevance(OnlineClassifier):
         return weights
 
 
-class OnlineRandomProjection(OnlineClassifier):
+class _FixedCode(OnlineClassifier):
+    """A learner whose code stays as long as it was: nothing tells what further codes of past rows would have been."""
+
+    n_components: int | float
+
+    def _take(self, engine: Any, classes: Array) -> None:
+        super()._take(engine, classes)
+        self._fixed_size = int(engine.regressor.W.shape[1])
+
+    def _size_of_code(self, K: int) -> int:
+        fixed: int | None = getattr(self, "_fixed_size", None)
+        return code_size(self._who, self.n_components, K) if fixed is None else fixed
+
+
+class OnlineRandomProjection(_FixedCode):
     """O-RAND: codes by a fixed Gaussian projection, decoded with its pseudo-inverse.
 
     Parameters
@@ -124,12 +138,12 @@ class OnlineRandomProjection(OnlineClassifier):
         self.random_state = random_state
 
     def _build(self, d: int, K: int) -> Engine:
-        M = code_size(self._who, self.n_components, K)
+        M = self._size_of_code(K)
         encoder = RandomProjection(M, K, check_random_state(self.random_state), np.dtype(self.dtype))
         return FixedEngine(**self._parts(d, K, M, encoder))
 
 
-class OnlineCompressedSensing(OnlineClassifier):
+class OnlineCompressedSensing(_FixedCode):
     """O-CS: compressed sensing of the label sets (Hsu, Kakade, Langford and Zhang, 2009), online.
 
     The 0/1 label vector is measured with a Gaussian matrix A (M, K) of unit-length columns, the measurements are
@@ -188,7 +202,7 @@ class OnlineCompressedSensing(OnlineClassifier):
         return super()._check_options()
 
     def _build(self, d: int, K: int) -> Engine:
-        M = code_size(self._who, self.n_components, K)
+        M = self._size_of_code(K)
         sparsity = None if isinstance(self.sparsity, str) else int(self.sparsity)
         encoder = CompressedSensing(M, K, check_random_state(self.random_state), np.dtype(self.dtype))
         return SensingEngine(sparsity, **self._parts(d, K, M, encoder))

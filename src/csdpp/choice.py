@@ -123,6 +123,30 @@ class ChoosingEngine:
         out: Array = self.leader.predict(self._scaled(X))
         return out
 
+    # ---- labels and features that come and go
+
+    def add_labels(self, count: int, M: int | None) -> None:
+        """See `Engine`."""
+        for engine in self.engines:
+            engine.add_labels(count, M)
+        self.counts = np.pad(self.counts, ((0, 0), (0, 0), (0, count)))
+
+    def add_features(self, count: int) -> None:
+        """See `Engine`."""
+        for engine in self.engines:
+            engine.add_features(count)
+
+    def drop_labels(self, places: Array, M: int | None) -> None:
+        """See `Engine`."""
+        for engine in self.engines:
+            engine.drop_labels(places, M)
+        self.counts = np.delete(self.counts, places, axis=2)
+
+    def drop_features(self, places: Array) -> None:
+        """See `Engine`."""
+        for engine in self.engines:
+            engine.drop_features(places)
+
     # ---- learning
 
     def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:

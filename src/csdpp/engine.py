@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from csdpp._kernels.block import (
+    ABSENT,
     MASS,
     NONE,
     PBC,
@@ -30,7 +31,7 @@ from csdpp._kernels.block import (
 )
 from csdpp.blas import LARGE, one_blas_thread, solve_lower_inplace
 from csdpp.costs import Cost
-from csdpp.encoders import CappedMSG, CompressedSensing, Encoder
+from csdpp.encoders import CappedMSG, CompressedSensing, StandingEncoder
 from csdpp.errors import InvalidInput
 from csdpp.rates import Schedule, rates_of
 from csdpp.regressors import OnlineGradient, Regressor
@@ -76,6 +77,18 @@ class Engine(Protocol):
     def predict(self, X: Any) -> Array:
         """Boolean predictions (n, K); nothing is learned, and scores are made a strip at a time."""
 
+    def add_labels(self, count: int, M: int | None) -> None:
+        """Labels that were not there in any row so far; M of the directions from now on, where there are any."""
+
+    def add_features(self, count: int) -> None:
+        """Features that were zero in all rows so far."""
+
+    def drop_labels(self, places: Array, M: int | None) -> None:
+        """Forget labels."""
+
+    def drop_features(self, places: Array) -> None:
+        """Forget features."""
+
 
 class _BlockEngine:
     """Cuts rows into blocks, adds the constant feature, checks magnitudes; the two engines share it."""
@@ -104,6 +117,16 @@ class _BlockEngine:
     def weights(self) -> Array:
         """See `Engine`."""
         return self.regressor.W.copy()
+
+    def add_features(self, count: int) -> None:
+        """See `Engine`. The constant feature stays last."""
+        self.regressor.add_features(count, len(self.regressor.W) - self.intercept)
+        vars(self).pop("_limit", None)
+
+    def drop_features(self, places: Array) -> None:
+        """See `Engine`."""
+        self.regressor.drop_features(places)
+        vars(self).pop("_limit", None)
 
     @property
     def adjustable(self) -> dict[str, Any]:
@@ -208,7 +231,9 @@ class FollowingEngine(_BlockEngine):
         self.m, self.K = encoder.basis.Q.shape
         self.dtype = encoder.basis.Q.dtype
         self.o = np.zeros(self.K)  # the reference; float64 always: a running mean must not stall
-        self.clock = np.zeros(2)  # rows learned, and the same with forgetting
+        # Rows learned, the same with forgetting, the mean of v of a label that never came, whether labels were missing.
+        self.clock = np.zeros(4)
+        self.known = np.zeros(self.K)  # rows, with forgetting, that told each label; once labels were missing
         self.memory = cost._start(self.K)  # of a cost of the whole stream: counts of the rows so far
         p = regressor.W.shape[1]
         self.work = make_work(encoder.basis, p)
@@ -292,6 +317,56 @@ class FollowingEngine(_BlockEngine):
             Z = self.encoder.encode(Z - o)
         return self.encoder.decode(Z) + o
 
+    # ---- labels that come and go
+
+    def add_labels(self, count: int, M: int | None) -> None:
+        """See `Engine`. Exact for H and o where weights are fixed; see docs/streams.md for the rest.
+
+        The reference of a new label is the mean that it would have had, also where the reference is zero: with a
+        zero column in Q it would be predicted everywhere otherwise.
+        """
+        M = self.recipe.M if M is None else max(M, self.recipe.M)
+        step = self._rescaled(self.K + count, M)
+        if self.recipe.basis == PBC:
+            column = self.regressor.of_the_absent().astype(self.dtype)
+            self.regressor.W = np.hstack([self.regressor.W, np.repeat(column[:, None], count, axis=1)])
+        self.encoder.add_labels(count, M, step)
+        self.o = np.concatenate([self.o, np.full(count, self.clock[ABSENT])])
+        self.known = np.concatenate([self.known, np.full(count, self.clock[MASS])])
+        self.memory = self.cost._more_labels(self.memory, count, self.clock[MASS])
+        self._resize(M)
+
+    def drop_labels(self, places: Array, M: int | None) -> None:
+        """See `Engine`."""
+        M = self.recipe.M if M is None else M
+        held, step = len(self.encoder.directions), self._rescaled(self.K - len(places), M)
+        turn = self.encoder.drop_labels(places, M, step)
+        W = self.regressor.W
+        self.regressor.W = np.delete(W, places, axis=1) if self.recipe.basis == PBC else W[:, :held] @ turn
+        self.o, self.known = np.delete(self.o, places), np.delete(self.known, places)
+        self.memory = self.cost._fewer_labels(self.memory, places, self.K)
+        self._resize(M)
+
+    def _rescaled(self, K: int, M: int) -> float:
+        """As if there had always been K labels where a cost shares its weight among them; the factor of eta c c'."""
+        shares = self.K / K
+        if self.cost._shared:
+            factor = float(np.sqrt(shares))
+            self.regressor.scale(factor)
+            self.o = self.o * factor
+            self.clock[ABSENT] *= factor
+        return (shares**2 if self.cost._shared else shares) * M / self.recipe.M
+
+    def _resize(self, M: int) -> None:
+        """Sizes that follow from those of the basis."""
+        self.m, self.K = self.encoder.basis.Q.shape
+        self.recipe = self.recipe._replace(M=M)
+        W = self.regressor.W
+        if self.recipe.basis != PBC:
+            W = np.pad(W[:, : self.m], ((0, 0), (0, max(0, self.m - W.shape[1]))))
+        self.regressor.W = np.ascontiguousarray(W)
+        self.work = make_work(self.encoder.basis, W.shape[1])
+
     @property
     def mass(self) -> float:
         """Rows remembered: all rows learned, or fewer under forgetting."""
@@ -308,7 +383,7 @@ class FixedEngine(_BlockEngine):
         self,
         *,
         K: int,
-        encoder: Encoder,
+        encoder: StandingEncoder,
         regressor: Regressor,
         block_size: int,
         intercept: bool,
@@ -329,6 +404,7 @@ class FixedEngine(_BlockEngine):
             for rows, block, plan in self._blocks(X, 0):
                 truth = _dense(Y[rows])
                 targets = self.encoder.encode(self._vectors(truth))
+                block.absent[:] = -1.0 / np.sqrt(self.K)
                 block.E[:] = solve_lower_inplace(block.L, block.Z - targets, unit=True)
                 Y_hat[rows] = self._decide(self._decode_rows(block.E + targets, truth))
                 if record:
@@ -344,6 +420,23 @@ class FixedEngine(_BlockEngine):
         """Label vectors y / sqrt(K), y in {-1, +1}: the Hamming weights."""
         root = self.dtype.type(1.0 / np.sqrt(self.K))
         return np.where(Y, root, -root)
+
+    def add_labels(self, count: int, M: int | None) -> None:
+        """See `Engine`. Exact for O-BR; O-CS and O-RAND get random columns that follow from those they have."""
+        self.regressor.scale(self._rescaled(self.K + count))
+        column = self.regressor.of_the_absent().astype(self.dtype)
+        self.regressor.W = self.encoder.add_labels(self.regressor.W, column, count)
+        self.K += count
+
+    def drop_labels(self, places: Array, M: int | None) -> None:
+        """See `Engine`."""
+        self.regressor.scale(self._rescaled(self.K - len(places)))
+        self.regressor.W = np.ascontiguousarray(self.encoder.drop_labels(self.regressor.W, places))
+        self.K -= len(places)
+
+    def _rescaled(self, K: int) -> float:
+        """What becomes of 1 / sqrt(K)."""
+        return float(np.sqrt(self.K / K))
 
     def _answer(self, features: Any) -> Array:
         return self.encoder.decode(features @ self.regressor.W)
@@ -371,6 +464,10 @@ class SensingEngine(FixedEngine):
         scores = self.encoder.pursue(codes, self._sizes(rows[:-1], labels[:-1]))
         self.seen = np.array([rows[-1], labels[-1]])
         return scores
+
+    def _rescaled(self, K: int) -> float:
+        """Measurements are of 0 and 1, whatever K."""
+        return 1.0
 
     def _sizes(self, rows: Array, labels: Array) -> Array:
         if self.sparsity is not None:

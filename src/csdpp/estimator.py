@@ -3,6 +3,7 @@
 A subclass says in `_build` which engine serves d features and K labels; everything a user calls is here.
 """
 
+import re
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from csdpp.costs import Cost, Hamming
 from csdpp.encoders import Identity
 from csdpp.engine import Engine, FixedEngine
 from csdpp.errors import InvalidInput, InvalidParameter
+from csdpp.growth import GrowingSets
 from csdpp.regressors import OnlineGradient, OnlineRidge, Regressor
 from csdpp.targets import Targets
 
@@ -26,7 +28,7 @@ CANDIDATES = (10.0, 1.0, 0.1, 100.0)
 PATIENCE = 2048
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
     """An online multi-label classifier over an `Engine`."""
 
     # What every subclass has as parameters.
@@ -60,7 +62,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, Y : as in `fit`; no rows at all are fine
+        X, Y : as in `fit`; no rows at all are fine. Frames may have more columns than before: see `add_labels`
+            and `add_features`
         classes : array-like, optional
             In the first call with 1-D targets: all classes that will ever come. With a matrix: label names.
 
@@ -98,6 +101,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         try:
             if Y is None:
                 raise ValueError(f"{self._who} requires y to be passed, but the target y is None.")
+            if not first:
+                X = self._grow_with(X, Y)
+            elif reset:
+                self._forget_sets()
             X = self._check_features(X, reset=first, min_rows=1 if reset else 0)
             targets = Targets.learn(self._who, Y, classes) if first else self._targets
             rows = targets.rows(Y)
@@ -117,6 +124,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
         return positive, bound
+
+    def _forget_sets(self) -> None:
+        """What only a grown learner has."""
+        for name in ("_in_any_order", "_fixed_size"):
+            self.__dict__.pop(name, None)
 
     def _adjust(self) -> None:
         """Hand on what `set_params` changed since the last call, as far as it may change amid a stream."""
@@ -176,19 +188,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """Scores: a label is predicted where its score is at least 0. Nothing is learned.
 
+        Columns of a frame that are not known yet add nothing.
+
         Returns
         -------
         Array (n, K) of floats; (n,) for 1-D targets of two classes.
         """
         check_is_fitted(self)
-        X = self._check_features(X, reset=False, min_rows=0)
+        X = self._check_features(self._known_features(X), reset=False, min_rows=0)
         scores: Array = self._engine.scores(X)
         return scores[:, 0] if self._targets.kind == "binary" else scores
 
     def predict(self, X: Any) -> Any:
         """Labels in the format that Y had: 0/1 rows in its dtype (CSR if it was sparse), or classes."""
         check_is_fitted(self)
-        X = self._check_features(X, reset=False, min_rows=0)
+        X = self._check_features(self._known_features(X), reset=False, min_rows=0)
         return self._targets.format(self._engine.predict(X))
 
     # ---- files
@@ -292,6 +306,8 @@ def validated(model: Any, X: Any, *, dtype: Any, **options: Any) -> Any:
         return validate_data(model, X, accept_sparse="csr", dtype=dtype, **options)
     except ValueError as error:
         said = str(error).splitlines()[0].rstrip(".:")
+        if _OTHER_WIDTH.match(said):
+            raise InvalidInput(f"{said}; call add_features first, if there are new ones") from None
         required = next((hint for start, hint in _REQUIRED.items() if said.startswith(start)), None)
         if required is None:
             raise
@@ -300,6 +316,7 @@ def validated(model: Any, X: Any, *, dtype: Any, **options: Any) -> Any:
         raise InvalidInput(f"{type(model).__name__}: {said}; {required}") from None
 
 
+_OTHER_WIDTH = re.compile(r"X has \d+ features, but \w+ is expecting \d+ features as input")
 #: What scikit-learn says first, and what is required and to be done (its checks look for "Reshape your data").
 _REQUIRED = {
     "Input X contains NaN": "features must be finite numbers: impute what is missing (sklearn.impute), or drop the row",

@@ -121,7 +121,10 @@ def prequential(
     _check_call(model, Y, batch_size, bound)
     X, Y = _sliceable(X), _sliceable(Y)
     ours = isinstance(model, OnlineClassifier)
-    targets = model._targets if ours and model.__sklearn_is_fitted__() else Targets.learn(_WHO, Y)
+    known = ours and model.__sklearn_is_fitted__()
+    if known and X.shape[:1] == Y.shape[:1]:
+        model.prequential(_cut(X, slice(0, 0)), _cut(Y, slice(0, 0)))  # which grows by the columns that are new
+    targets = model._targets if known else Targets.learn(_WHO, Y)
     truth = targets.rows(Y)
     n, K = truth.shape
     if X.shape[:1] != (n,):

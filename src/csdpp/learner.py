@@ -202,6 +202,9 @@ class CSDPP(OnlineClassifier):
             schedule=self.rate if callable(self.rate) else None,
         )
 
+    def _code_size(self, K: int) -> int | None:
+        return code_size(self._who, self.n_components, K)
+
     def _cost(self) -> Cost:
         return resolve_cost(self.cost)
 

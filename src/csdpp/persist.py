@@ -36,7 +36,7 @@ Array = NDArray[Any]
 Path_ = str | os.PathLike[str]
 
 #: Of the files that are written. Older ones can be read: tests/stored holds one of each.
-FORMAT = 1
+FORMAT = 2
 LEARNERS: dict[str, type[OnlineClassifier]] = {
     cls.__name__: cls for cls in (CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection)
 }
@@ -347,6 +347,8 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
     if not header.get("targets"):
         return model
     targets = _targets(_part(header, "targets", decode))
+    if header["format"] == 1:
+        _upgrade(state, targets.K, bool(model.fit_intercept))
     d = fitted.get("n_features_in_")
     if type(d) is not int or not 0 <= d <= size or not 1 <= targets.K <= size:
         raise _Wrong(f"features and labels must be counted, got {d!r:.80} and {targets.K}")
@@ -358,7 +360,8 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
         raise _Wrong(f"the regressor must be that of {d} features")
     held = sum(array.nbytes for array in state.values() if isinstance(array, np.ndarray))
     M = getattr(model, "n_components", None) if targets.kind == "multilabel" else None
-    if M is not None and code_size(cls.__name__, M, targets.K) * targets.K * W.itemsize > held:
+    M = fitted.get("_fixed_size", None if M is None else code_size(cls.__name__, M, targets.K))
+    if M is not None and not (type(M) is int and 1 <= M <= held // (targets.K * W.itemsize)):
         raise _Wrong("the directions must be in the file")
     engine = model._start(d, targets)
     if isinstance(engine, ChoosingEngine):
@@ -371,6 +374,21 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
     if isinstance(getattr(model, "random_state", None), np.random.RandomState):
         model.random_state.set_state(decode(header["parameters"]["random_state"]).get_state())
     return model
+
+
+def _upgrade(state: dict[str, Any], K: int, intercept: bool) -> None:
+    """What files of format 1 do not say: of a label that comes later, they know that it was never there."""
+    for name in [name for name in state if name.endswith("regressor.W")]:
+        prefix, absent = name[: -len("regressor.W")], np.zeros(len(state[name]))
+        if intercept:  # the column of such a label is -1/sqrt(K) for the constant feature
+            absent[-1] = -1.0 / np.sqrt(K)
+            if f"{prefix}regressor.F" in state:  # and A times that is what the ridge keeps
+                F = state[f"{prefix}regressor.F"].astype(np.float64)
+                absent = np.linalg.solve(F.T, np.linalg.solve(F, absent))
+        state[f"{prefix}regressor.absent"] = absent
+        if f"{prefix}clock" in state:
+            state[f"{prefix}clock"] = np.concatenate([state[f"{prefix}clock"], [-1.0 / np.sqrt(K), 0.0]])
+            state[f"{prefix}known"] = np.zeros(K)
 
 
 def _drop_candidates(engine: ChoosingEngine, state: dict[str, Any]) -> None:

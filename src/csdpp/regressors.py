@@ -48,6 +48,18 @@ class Regressor(Protocol):
     def close(self, block: Block, plan: Any, *, carried: bool) -> None:
         """Learn the errors in ``block``; ``carried`` says that W follows the basis (W <- W T)."""
 
+    def of_the_absent(self) -> Array:
+        """The column of W (d,) of a label whose targets were ``block.absent`` in all rows so far; float64."""
+
+    def scale(self, factor: float) -> None:
+        """As if all targets so far had been ``factor`` times as large."""
+
+    def add_features(self, count: int, at: int) -> None:
+        """So many features that were zero in all rows so far, before feature ``at``."""
+
+    def drop_features(self, places: Array) -> None:
+        """Forget features, as if they had never been there."""
+
 
 class OnlineRidge:
     """Ridge regression by recursive least squares: W = A^-1 B with A = lambda I + sum_i x_i x_i'.
@@ -70,6 +82,7 @@ class OnlineRidge:
         self.F: Array = np.eye(d, dtype=dtype) / np.sqrt(np.asarray(regularization, dtype))
         self.regularization = regularization
         self.forgetting = forgetting
+        self.absent = np.zeros(d)  # sum of x times the target of a label that never came: its column is A^-1 of this
 
     @property
     def size(self) -> int:
@@ -99,11 +112,12 @@ class OnlineRidge:
         if scale is not None:
             scale = scale[:n]
             L *= scale / scale[:, None]  # x_i / s_i inherits (s_j e_j): errors stay unscaled in E
-        return _layout(X[:n] @ self.W, L, 1.0 - 1.0 / diagonal**2, m), (G[:n], root, diagonal, scale)
+        return _layout(X[:n] @ self.W, L, 1.0 - 1.0 / diagonal**2, m), (X[:n], G[:n], root, diagonal, scale)
 
     def close(self, block: Block, plan: Any, *, carried: bool) -> None:
         """W <- W_0 T - V D^-1 E with V L' = U = F G', and F as above."""
-        G, root, diagonal, scale = plan
+        X, G, root, diagonal, scale = plan
+        self._count_absent(X, block.absent, scale)
         U = self.F @ G.T
         if carried:
             self.W = self.W @ block.T.astype(self.W.dtype)
@@ -128,6 +142,7 @@ class OnlineRidge:
         largest = np.einsum("ij,ij->i", self.F, self.F).max()
         if largest * self.regularization <= np.finfo(self.F.dtype).eps ** -0.5:
             return
+        self.absent += self.regularization * self.of_the_absent()
         C = self.regularization * (self.F.T @ self.F)  # (A + lambda I)^-1 = F (I + lambda F'F)^-1 F'
         C.ravel()[:: len(C) + 1] += 1.0
         root, _ = cholesky_inplace(C)
@@ -140,6 +155,48 @@ class OnlineRidge:
         """A^-1 = F F' (d, d)."""
         product: Array = self.F @ self.F.T
         return product
+
+    # ---- features and labels that come and go
+
+    def _count_absent(self, X: Array, targets: Array, scale: Array | None) -> None:
+        """B <- mu^n B + sum_i mu^(n - i) x_i target_i."""
+        if scale is not None:
+            self.absent *= self.forgetting ** len(X)
+            targets = targets * (scale / scale[-1]) ** 2
+        self.absent += targets @ X
+
+    def of_the_absent(self) -> Array:
+        """See `Regressor`. A^-1 B. O(d^2)."""
+        column: Array = self.F @ (self.F.T @ self.absent)
+        return column
+
+    def scale(self, factor: float) -> None:
+        """See `Regressor`. A holds features only."""
+        self.W, self.absent = self.W * self.W.dtype.type(factor), self.absent * factor
+
+    def add_features(self, count: int, at: int) -> None:
+        """See `Regressor`. A gets rows and columns of lambda I: F those of its inverse square root."""
+        self.W, self.absent = _with_rows(self.W, count, at), _with_rows(self.absent, count, at)
+        F = np.zeros((len(self.W), len(self.W)), self.F.dtype)
+        old = np.delete(np.arange(len(F)), np.arange(at, at + count))
+        F[np.ix_(old, old)] = self.F
+        F[np.arange(at, at + count), np.arange(at, at + count)] = 1.0 / np.sqrt(self.F.dtype.type(self.regularization))
+        self.F = F
+
+    def drop_features(self, places: Array) -> None:
+        """See `Regressor`. With S = A^-1, j the dropped and r the rest:
+
+            W_r <- W_r - S_rj S_jj^-1 W_j,   S_rr <- S_rr - S_rj S_jj^-1 S_jr.
+
+        An orthogonal turn of the columns of F, F F' as before, that leaves F_j = [C 0] makes it F_r = [D E]:
+        S_rj S_jj^-1 = D C^-1, and E is the square root wanted. O(d^2 j + d^3).
+        """
+        turn, _ = np.linalg.qr(self.F[places].T, mode="complete")
+        F, j = self.F @ turn, len(places)
+        C, rest = F[places, :j], np.delete(F, places, axis=0)
+        shares = np.linalg.solve(C.T, rest[:, :j].T).T
+        self.W = np.delete(self.W, places, axis=0) - shares @ self.W[places]
+        self.F, self.absent = np.ascontiguousarray(rest[:, j:]), np.delete(self.absent, places)
 
 
 class OnlineGradient:
@@ -160,6 +217,7 @@ class OnlineGradient:
         self.forgetting = forgetting
         self.mass = 0.0  # rows remembered
         self.power = 0.0  # sum of their squared lengths
+        self.absent = np.zeros(d)  # the column of a label that never came
 
     @property
     def size(self) -> int:
@@ -190,6 +248,7 @@ class OnlineGradient:
     def close(self, block: Block, plan: Any, *, carried: bool) -> None:
         """W <- W_0 T - sum_i eta_i x_i e_i'."""
         X, eta, self.mass, self.power = plan
+        self._learn_absent(X, eta, block)
         if carried:
             self.W = self.W @ block.T.astype(self.W.dtype)
         errors = block.E * eta[:, None]
@@ -197,6 +256,33 @@ class OnlineGradient:
             subtract_outer_inplace(self.W, X.data, X.indices, X.indptr, errors)
         else:
             subtract_product_inplace(self.W, X.T, errors)
+
+    def _learn_absent(self, X: Any, eta: Array, block: Block) -> None:
+        errors = (X @ self.absent - block.absent)[:, None]
+        if len(errors) > 1:
+            solve_lower_inplace(block.L.astype(np.float64, copy=False), errors, unit=True)
+        self.absent -= X.T @ (errors[:, 0] * eta)
+
+    def of_the_absent(self) -> Array:
+        """See `Regressor`. Learned like any other column."""
+        return self.absent
+
+    def scale(self, factor: float) -> None:
+        """See `Regressor`."""
+        self.W, self.absent = self.W * self.W.dtype.type(factor), self.absent * factor
+
+    def add_features(self, count: int, at: int) -> None:
+        """See `Regressor`."""
+        self.W, self.absent = _with_rows(self.W, count, at), _with_rows(self.absent, count, at)
+
+    def drop_features(self, places: Array) -> None:
+        """See `Regressor`. Not as if they had never been there: what the others learned beside them stays."""
+        self.W, self.absent = np.delete(self.W, places, axis=0), np.delete(self.absent, places)
+
+
+def _with_rows(array: Array, count: int, at: int) -> Array:
+    """With ``count`` rows of zeros before row ``at``."""
+    return np.insert(array, [at] * count, 0.0, axis=0)
 
 
 def _well_conditioned(root: Array, n: int) -> Array:
@@ -217,7 +303,8 @@ def _well_conditioned(root: Array, n: int) -> Array:
 
 def _layout(Z: Array, L: Array, gain: Array, m: int) -> Block:
     """Of L only what lies below the diagonal is read."""
-    return Block(np.ascontiguousarray(Z), np.ascontiguousarray(L), gain, np.zeros(Z.shape, Z.dtype), np.eye(m))
+    Z, L = np.ascontiguousarray(Z), np.ascontiguousarray(L)
+    return Block(Z, L, gain, np.zeros(Z.shape, Z.dtype), np.eye(m), np.zeros(len(Z)))
 
 
 def _too_large(X: Any) -> str:

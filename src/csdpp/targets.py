@@ -96,7 +96,8 @@ class Targets:
         matrix = as_matrix(y)
         if matrix.shape[1] != len(self.classes):
             raise InvalidInput(
-                f"{self.who}: Y must have {len(self.classes)} label columns as in the first call, got {matrix.shape[1]}"
+                f"{self.who}: Y must have {len(self.classes)} label columns as in the first call, "
+                f"got {matrix.shape[1]}; call add_labels first, if there are new ones"
             )
         return indicators(self.who, matrix)
 

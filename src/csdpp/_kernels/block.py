@@ -33,7 +33,7 @@ from csdpp._kernels.vectors import INNER, KERNEL, add_rows, clear, copy, corner,
 from csdpp._kernels.weights import WITH_MEMORY, builtin_weights
 
 PBC, PBT, NONE = range(3)
-STEPS, MASS = 0, 1
+STEPS, MASS, ABSENT, PARTIAL = range(4)
 
 
 class Recipe(NamedTuple):
@@ -58,6 +58,7 @@ class Block(NamedTuple):
     gain: NDArray[Any]  # (n,), the share of its own error that a row loses by being learned
     E: NDArray[Any]  # (n, p), errors, filled row by row
     T: NDArray[np.float64]  # (m, m), product of the basis changes
+    absent: NDArray[np.float64]  # (n,), filled: what a label that nobody knows yet would have had for v
 
 
 class Work(NamedTuple):
@@ -138,6 +139,7 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, rates, un
     """Learn row i, predicted just before, with the label weights in ``work.delta``; ``rates`` (n,) or (0,)."""
     K = o.shape[0]
     z, v, c = work.z, work.s, work.c
+    block.absent[i] = -_root_of_absent(v, y, work.delta)
     for k in range(K):
         root = np.sqrt(work.delta[k])
         v[k] = root if y[k] else -root
@@ -145,6 +147,7 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, rates, un
         _bound_terms(basis, work, v, o, bound[i])
     clock[STEPS] += 1.0
     clock[MASS] = recipe.forgetting * clock[MASS] + 1.0
+    clock[ABSENT] += (block.absent[i] - clock[ABSENT]) / clock[MASS]
     if recipe.mean:
         share = 1.0 / clock[MASS]
         for k in range(K):
@@ -171,6 +174,15 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, rates, un
         for a in range(basis.counts[HELD]):
             block.E[i, a] = z[a] - work.turn.target[a]
     choose_keep_inplace(basis, recipe.M, recipe.sampled, uniforms[0])
+
+
+@njit(**INNER)
+def _root_of_absent(s, y, delta):
+    """Root of the weight of a label that is neither there nor predicted: the last such, else the least of all."""
+    for k in range(s.shape[0] - 1, -1, -1):
+        if not y[k] and s[k] < 0.0:
+            return np.sqrt(delta[k])
+    return np.sqrt(delta.min())
 
 
 @njit(**INNER)

@@ -32,6 +32,7 @@ class Cost:
 
     name: str
     _kind = -1  # which of the compiled costs; -1: a user's, to be asked through _weights_row
+    _shared = False  # whether a label's weight is a share of 1 / K
 
     def loss(self, Y: Any, Y_hat: Any) -> Any:
         """The cost of each row: (n,) for two (n, K) indicator matrices, a float for two rows (K,).
@@ -71,6 +72,14 @@ class Cost:
     def _start(self, K: int) -> Floats:
         """The memory that a cost of the whole stream begins with (4, J); J = 0: each row is a cost by itself."""
         return np.zeros((4, 0))
+
+    def _more_labels(self, memory: Floats, count: int, rows: float) -> Floats:
+        """The memory with labels that in the ``rows`` so far were neither there nor predicted."""
+        return memory
+
+    def _fewer_labels(self, memory: Floats, places: NDArray[Any], K: int) -> Floats:
+        """The memory without some of the K labels."""
+        return memory
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.name,)

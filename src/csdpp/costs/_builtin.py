@@ -13,6 +13,7 @@ class Hamming(Cost):
 
     name = "hamming"
     _kind = kernels.HAMMING
+    _shared = True
 
 
 class F1(Cost):

@@ -53,6 +53,15 @@ class StreamCost(Cost):
     def _start(self, K: int) -> Floats:
         return np.zeros((4, 1 if self._pooled else K))
 
+    def _more_labels(self, memory: Floats, count: int, rows: float) -> Floats:
+        silent = np.zeros((4, count))
+        silent[kernels.TN] = rows
+        return memory + silent.sum(axis=1, keepdims=True) if self._pooled else np.hstack([memory, silent])
+
+    def _fewer_labels(self, memory: Floats, places: Any, K: int) -> Floats:
+        """Pooled counts cannot be told apart: they are made fewer, and stand to each other as before."""
+        return memory * (1.0 - len(places) / K) if self._pooled else np.delete(memory, places, axis=1)
+
     def _shares(self, before: Any, done: int, Y: Bools, Y_hat: Bools) -> Floats:
         """What each of n rows adds to t times the loss of t rows, so that their mean is the loss: (n,).
 
@@ -104,3 +113,4 @@ class MacroF1(StreamCost):
 
     name = "macro_f1"
     _pooled = False
+    _shared = True
