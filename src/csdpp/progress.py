@@ -14,16 +14,16 @@ PAUSE = 0.1  # seconds between two pictures of the bar
 class ProgressBar:
     """One line on a terminal, gone when the run is over or an exception flies."""
 
-    def __init__(self, n: int, shown: bool | None) -> None:
+    def __init__(self, n: int, shown: bool | None, *, unit: str = "rows") -> None:
         terminal = sys.stderr is not None and sys.stderr.isatty()
         self.shown = n > 0 and sys.stderr is not None and (terminal if shown is None else bool(shown))
-        self.n, self.written = n, 0
+        self.n, self.unit, self.written = n, unit, 0
         self.since: tuple[float, int] | None = None  # the end of the first step, which may have had to compile
         self.drawn = -np.inf
 
     def __enter__(self) -> Self:
         if self.shown:
-            self._write(_line(self.n, 0, "", 0.0, None, _columns()))
+            self._write(_line(self.n, 0, "", 0.0, None, _columns(), self.unit))
         return self
 
     def update(self, done: int, name: str, average: float) -> None:
@@ -32,7 +32,7 @@ class ProgressBar:
         if self.shown and now - self.drawn >= PAUSE:
             self.drawn = now
             rate = (done - self.since[1]) / (now - self.since[0]) if self.since else None
-            self._write(_line(self.n, done, name, average, rate, _columns()))
+            self._write(_line(self.n, done, name, average, rate, _columns(), self.unit))
         if self.since is None:
             self.since = (now, done)
 
@@ -49,15 +49,15 @@ class ProgressBar:
         self.written = len(line)
 
 
-def _line(n: int, done: int, name: str, average: float, rate: float | None, width: int) -> str:
+def _line(n: int, done: int, name: str, average: float, rate: float | None, width: int, unit: str = "rows") -> str:
     """The bar in at most ``width`` characters; what matters least goes first. Plain ASCII but for the name."""
     pieces = [f"{done / n:4.0%}", f"{name} {average:.4f}" if done and name else ""]
     if rate:
         minutes, seconds = divmod(round((n - done) / rate), 60)
         hours, minutes = divmod(minutes, 60)
         left = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-        pieces += [f"{left} left", f"{rate:,.0f} rows/s"]
-    pieces = [piece for piece in [*pieces, f"{done:,}/{n:,} rows"] if piece]
+        pieces += [f"{left} left", f"{rate:,.0f} {unit.split()[0]}/s"]
+    pieces = [piece for piece in [*pieces, f"{done:,}/{n:,} {unit}"] if piece]
     while len(pieces) > 1 and len("  ".join(pieces)) > width:
         pieces.pop()
     room = min(42, width - len("  ".join(pieces)) - 2)

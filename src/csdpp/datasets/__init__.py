@@ -8,6 +8,7 @@ from csdpp.datasets._types import Dataset, Statistics
 from csdpp.datasets.blocks import Block
 from csdpp.datasets.bundled import load_named, load_river_yeast
 from csdpp.datasets.csvfiles import load_csv
+from csdpp.datasets.fetching import fetch
 from csdpp.datasets.jsonlines import load_jsonl
 from csdpp.datasets.mulan import load_meka, load_mulan
 from csdpp.datasets.parquet import from_frame, load_parquet
@@ -34,6 +35,7 @@ __all__ = [
     "from_frame",
     "load_named",
     "load_river_yeast",
+    "fetch",
     "REGISTRY",
     "STAND_INS",
     "make_stand_in",

@@ -177,6 +177,11 @@ def one_hot(codes: Any, widths: list[int]) -> Any:
     return np.hstack(parts)
 
 
+@lru_cache(maxsize=64)
+def _is_flag(values: tuple[str, ...]) -> bool:
+    return set(values) <= {"0", "1"}
+
+
 @lru_cache(maxsize=64)  # a thousand attributes are usually declared alike
 def _codes(values: tuple[str, ...], is_flag: bool) -> Mapping[str, float]:
     return {value: float(value if is_flag else i) for i, value in enumerate(values)} | {"?": np.nan}
@@ -193,7 +198,7 @@ class Attribute:
     @property
     def is_flag(self) -> bool:
         """Whether it is declared {0,1}, in any order, or as one of the two."""
-        return self.values is not None and set(self.values) <= {"0", "1"}
+        return self.values is not None and _is_flag(self.values)
 
     @cached_property
     def codes(self) -> Mapping[str, float]:
