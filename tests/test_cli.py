@@ -10,7 +10,8 @@ import pytest
 
 import csdpp
 from csdpp import bench, cli, demo
-from csdpp.errors import CsdppError, InvalidParameter
+from csdpp.datasets import REGISTRY, STAND_INS
+from csdpp.errors import CsdppError, FetchError, InvalidParameter
 
 SCRIPT = str(Path(sys.executable).with_name("csdpp"))
 
@@ -130,6 +131,34 @@ def test_bench_is_one_library_call(calls):
     assert cli.main(["bench", "--output", "x", *chosen]) == 0
     given = {"sets": ["S1", "yeast"], "peers": "p", "data": "d", "quick": True, "seed": 3, "progress": False}
     assert calls[1:] == [(("x",), given)]
+
+
+def test_datasets_lists_describes_and_fetches(monkeypatch, capsys, tmp_path):
+    assert cli.main(["datasets", "list", "--root", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["name", *REGISTRY, *STAND_INS]
+    assert cli.main(["datasets", "info", "Scene", "eurlex-like"]) == 0
+    out = capsys.readouterr().out
+    assert "Boutell" in out
+    assert "It is not eurlex-eurovec" in out
+    made = []
+
+    def fetch(name, **options):
+        made.append((name, options))
+        if name == "medical":
+            raise FetchError("fetch: medical could not be had")
+        return tmp_path / name
+
+    monkeypatch.setattr("csdpp.cli._datasets.fetch", fetch)
+    assert cli.main(["datasets", "fetch", "scene", "--mirror", "m", "--timeout", "3", "--force"]) == 0
+    wanted = {"root": None, "mirror": "m", "force": True, "progress": None, "timeout": 3.0}
+    assert made == [("scene", wanted)]
+    assert capsys.readouterr().out == f"scene: {tmp_path / 'scene'}\n"
+    assert cli.main(["datasets", "fetch", "all", "--no-progress"]) == 2
+    assert [name for name, _ in made[1:]] == list(REGISTRY)
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 10
+    assert err == "csdpp: fetch: medical could not be had\n"
 
 
 @pytest.mark.parametrize("module", [False, True], ids=["script", "module"])

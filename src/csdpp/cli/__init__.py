@@ -12,6 +12,7 @@ from csdpp import __version__
 from csdpp.cli._bench import BENCH
 from csdpp.cli._command import Command
 from csdpp.cli._completion import SHELLS, PrintCompletion
+from csdpp.cli._datasets import DATASETS
 from csdpp.cli._demo import DEMO
 from csdpp.errors import CsdppError
 
@@ -28,7 +29,7 @@ exit codes: 0 done, 2 something you can mend (one line says what), 130 Ctrl-C"""
 
 
 #: In the order in which `csdpp --help` lists them.
-COMMANDS: dict[str, Command] = {"demo": DEMO, "bench": BENCH}
+COMMANDS: dict[str, Command] = {"demo": DEMO, "datasets": DATASETS, "bench": BENCH}
 
 
 def make_parser() -> ArgumentParser:

@@ -62,7 +62,11 @@ def fetch(
 
     Examples
     --------
-    >>> folder = fetch("scene")  # doctest: +SKIP
+    >>> import tempfile
+    >>> fetch("scene", root=tempfile.mkdtemp(), mirror="no such folder")
+    Traceback (most recent call last):
+    ...
+    csdpp.errors.FetchError: fetch: scene could not be had: no such folder/scene/scene-train.arff must be a file, ...
     """
     known = entry(name, "fetch")
     if not timeout > 0:
