@@ -61,7 +61,7 @@ def test_command_starts(name):
 
 
 def test_package_imports_with_the_core_dependencies_alone():
-    """Only the river adapter and the demo may ask for an extra when they are imported."""
+    """Only the river adapter, the demo and the parts of the service may ask for an extra when they are imported."""
     optional = {Requirement(r).name for name in EXTRAS.keys() - FOR_DEVELOPERS for r in EXTRAS[name]} - {"csdpp"}
     assert "matplotlib" in optional
     code = f"""
@@ -69,7 +69,8 @@ import importlib, pkgutil, sys
 sys.modules.update(dict.fromkeys({optional!r}))  # None: import raises ImportError
 import csdpp
 for module in pkgutil.walk_packages(csdpp.__path__, "csdpp."):
-    if module.name not in {{"csdpp.river", "csdpp.demo", "csdpp.__main__"}}:
+    apart = module.name in {{"csdpp.river", "csdpp.demo", "csdpp.__main__"}} or "csdpp.service." in module.name
+    if not apart:
         importlib.import_module(module.name)
 """
     run(sys.executable, "-c", code)
