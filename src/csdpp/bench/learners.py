@@ -1,7 +1,8 @@
 """What is measured in this package's own interpreter: its learners, the naive ones, and NumPy binary relevance.
 
 Each is a class as `csdpp.bench.worker` wants it. Where M is None (the real sets), the grid of settings is over
-shares of the labels and regularisation; where it is a number (the generated streams), over regularisation or step.
+shares of the labels, regularisation and weighting; where it is a number (the generated streams), over
+regularisation or step.
 """
 
 import time
@@ -20,11 +21,17 @@ from csdpp.bench import naive
 Array = NDArray[Any]
 
 COSTS = ("f1", "accuracy", "hamming", "rank")
-#: Shares of the labels and regularisation; the first is what naive does too.
-GRID = ((0.5, 1.0), (0.5, 10.0), (0.1, 1.0), (1.0, 10.0))
+#: Shares of the labels, regularisation, weighting; the first two of the first point are what naive does too.
+GRID = ((0.5, 1.0, "marginal"), (0.5, 10.0, "marginal"), (0.5, 100.0, "marginal"), (1.0, 10.0, "mean"))
+LARGEST = 60  # code size: beyond, a share of hundreds of labels takes much time and changes little
 STRENGTHS = (1.0, 0.1, 10.0, 100.0)
 STEPS = (1.0, 0.3, 3.0, 10.0)
 _CELLS = 1 << 22  # numbers in the rows that go to a learner in one call
+
+
+def code_size(share: float, K: int) -> int:
+    """M of a share of the labels."""
+    return min(ceil(share * K), LARGEST)
 
 
 def in_steps(step: Callable[[int, int], Array], n: int, batch: int, seconds: float) -> tuple[Array, float]:
@@ -67,7 +74,10 @@ class Ours:
     def grid(self) -> list[dict[str, Any]]:
         """Four settings."""
         if self.M is None:
-            return [{"n_components": share, "regularization": strength} for share, strength in GRID]
+            return [
+                {"n_components": code_size(share, self.K), "regularization": strength, "weighting": weighting}
+                for share, strength, weighting in GRID
+            ]
         return [{"n_components": self.M, "regularization": strength} for strength in STRENGTHS]
 
     def run(self, setting: dict[str, Any], seconds: float) -> tuple[Array, float]:
@@ -89,8 +99,8 @@ class OursGradient(Ours):
 
     def grid(self) -> list[dict[str, Any]]:
         """Four settings."""
-        sizes = [0.5] * 4 if self.M is None else [self.M] * 4
-        return [{"n_components": M, "step": step} for M, step in zip(sizes, STEPS, strict=True)]
+        M = code_size(GRID[0][0], self.K) if self.M is None else self.M
+        return [{"n_components": M, "step": step} for step in STEPS]
 
     def make(self, **options: Any) -> Any:
         """A fresh learner."""
@@ -139,7 +149,7 @@ class Naive:
     def make(self, setting: dict[str, Any]) -> naive.Learner:
         """A fresh learner."""
         regressor = naive.Gradient() if self.gradient else naive.Ridge(self.d)
-        M = ceil(GRID[0][0] * self.K) if self.M is None else self.M
+        M = code_size(GRID[0][0], self.K) if self.M is None else self.M
         return naive.CSDPP(self.d, self.K, M, setting["cost"], self.basis, regressor)
 
     def run(self, setting: dict[str, Any], seconds: float) -> tuple[Array, float]:

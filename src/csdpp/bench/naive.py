@@ -59,6 +59,41 @@ def f1_weights(y: Flags, y_hat: Flags) -> Floats:
 
 WEIGHTS = {"hamming": hamming_weights, "f1": f1_weights}
 
+# ---- the default weights: the mean of Shapley's and the marginal ones, a value for each of four kinds of label
+
+
+def f1_loss(i: Any, j: Any, P: int) -> Any:
+    """C of i misses and j false alarms, of P relevant labels; 0/0 is 0."""
+    return (i + j) / np.maximum(2 * P - i + j, 1)
+
+
+def mean_f1_weight(relevant: bool, f: int, g: int, P: int) -> float:
+    """The weight of a label while the others hold f misses and g false alarms, over all orders of them."""
+    i, j = np.arange(f + 1)[:, None], np.arange(g + 1)
+    price = np.abs(f1_loss(i + relevant, j + (not relevant), P) - f1_loss(i, j, P))
+    log_chance = _LOG_FACTORIAL[f] - _LOG_FACTORIAL[i] - _LOG_FACTORIAL[f - i]
+    log_chance = log_chance + (_LOG_FACTORIAL[g] - _LOG_FACTORIAL[j] - _LOG_FACTORIAL[g - j])
+    log_chance -= _LOG_FACTORIAL[f + g] - _LOG_FACTORIAL[i + j] - _LOG_FACTORIAL[f + g - i - j]
+    shapley = (np.exp(log_chance) * price).sum() / (f + g + 1)
+    return float(shapley + price[f, g]) / 2
+
+
+_LOG_FACTORIAL = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, 20_001)))))
+
+
+def mean_f1_weights(y: Flags, y_hat: Flags) -> Floats:
+    """Weights (K,) from the counts of a row."""
+    P, misses, alarms = (int(np.count_nonzero(flags)) for flags in (y, y > y_hat, y < y_hat))
+    hit = mean_f1_weight(True, misses, alarms, P) if misses < P else 0.0
+    miss = mean_f1_weight(True, misses - 1, alarms, P) if misses else 0.0
+    alarm = mean_f1_weight(False, misses, alarms - 1, P) if alarms else 0.0
+    rejection = mean_f1_weight(False, misses, alarms, P)
+    return np.where(y, np.where(y_hat, hit, miss), np.where(y_hat, alarm, rejection))
+
+
+#: By weighting and cost. All Hamming weights are 1 / K.
+WEIGHTINGS = {"ordered": WEIGHTS, "mean": {"hamming": hamming_weights, "f1": mean_f1_weights}}
+
 # ---- regressors: W (d, p), and the gain by which a row's error is subtracted
 
 
@@ -154,10 +189,10 @@ class CSDPP(Learner):
     """CS-DPP with the mean as reference and the expected decoder; PBC with the feature encoder, PBT with labels."""
 
     def __init__(
-        self, d: int, K: int, M: int, cost: str, basis: str, regressor: Ridge | Gradient, rate: float = 10.0
+        self, d: int, K: int, M: int, cost: str, basis: str, regressor: Ridge | Gradient, weighting: str = "ordered"
     ) -> None:
-        self.M, self.K, self.rate, self.regressor = M, K, rate, regressor
-        self.weights, self.pbc = WEIGHTS[cost], basis == "pbc"
+        self.M, self.K, self.rate, self.regressor = M, K, 10.0, regressor
+        self.weights, self.pbc = WEIGHTINGS[weighting][cost], basis == "pbc"
         self.W = np.zeros((d, K if self.pbc else 0))  # the paper's H with PBC
         self.o, self.t = np.zeros(K), 0
         self.Q, self.sigma, self.keep, self.full = np.zeros((0, K)), np.zeros(0), np.zeros(0), False

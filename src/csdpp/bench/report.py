@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from csdpp.bench import streams
-from csdpp.bench.learners import COSTS, GRID
+from csdpp.bench.learners import COSTS, GRID, LARGEST
 
 Cell = dict[str, Any]
 Run = dict[str, Any]
@@ -21,10 +21,13 @@ _LIMITS = {
 
 
 def best(cell: Cell, cost: str, fits: Any = None) -> Run | None:
-    """The run of a cell that is lowest in a cost, of those that were told this cost or none (and fit)."""
+    """The run of a cell that is lowest in a cost, of those that were told this cost or none (and fit).
+
+    Runs over all rows come before those that the time did not suffice for.
+    """
     told = [run for run in cell["runs"] if run["setting"].get("cost", cost) == cost]
     told = [run for run in told if fits is None or fits(run)]
-    return min(told, key=lambda run: run["losses"][cost], default=None)
+    return min(told, key=lambda run: (run["rows"] < cell["n"], run["losses"][cost]), default=None)
 
 
 def speed(run: Run) -> float:
@@ -32,10 +35,9 @@ def speed(run: Run) -> float:
     return float(run["rows"] / max(run["seconds"], 1e-9))
 
 
-def reduced(run: Run) -> bool:
+def reduced(run: Run, K: int) -> bool:
     """Whether the code has at most half as many numbers as there are labels (a run without a code has not)."""
-    size = run["setting"].get("n_components", 1.0)
-    return not isinstance(size, float) or size <= _SHARE
+    return bool(run["setting"].get("n_components", K) <= _SHARE * K)
 
 
 def over(run: Run, cost: str, rows: int, n: int) -> float:
@@ -69,7 +71,8 @@ def verdict(cells: list[Cell], stream: str, cost: str, name: str = "CS-DPP") -> 
     here = {cell["learner"]: cell for cell in cells if cell["stream"] == stream and cell["runs"]}
     if name not in here or len(here) < 2:
         return None
-    ours, halved = best(here[name], cost), best(here[name], cost, reduced)
+    K = here[name]["K"]
+    ours, halved = best(here[name], cost), best(here[name], cost, lambda run: reduced(run, K))
     assert ours is not None
     whole: list[tuple[float, str]] = []
     partial = []
@@ -180,8 +183,11 @@ def _loss_tables(cells: list[Cell], names: list[str]) -> list[str]:
         count = sum(found.lowest for found in verdicts.values())
         half = sum(found.halved is not None and found.halved < found.loss for found in verdicts.values())
         lines += ["", f"CS-DPP is lowest on {count} of {len(verdicts)}; with M at most K / 2 on {half}.", ""]
-    grid = ", ".join(f"({share:g}, {strength:g})" for share, strength in GRID)
-    return [*lines, f"The grid of CS-DPP over (M / K, λ): {grid}. A figure in brackets is over the first rows only."]
+    grid = ", ".join(f"({share:g}, {strength:g}, {weighting})" for share, strength, weighting in GRID)
+    note = (
+        f"The grid of CS-DPP over (M / K, λ, weighting), M at most {LARGEST}: {grid}. All learners have four settings."
+    )
+    return [*lines, f"{note} A figure in brackets is over the first rows only."]
 
 
 def _sentence(found: Verdict) -> str:
