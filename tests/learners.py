@@ -31,7 +31,7 @@ def data(n=150, seed=11):
 def state(model):
     """All arrays that a learner has learned."""
     engine = model._engine
-    found = {"W": engine.regressor.W}
+    found = {"W": engine.regressor.W, "calibration": engine.calibration.sums}
     for name in ("F", "mass", "power"):
         if hasattr(engine.regressor, name):
             found[name] = np.asarray(getattr(engine.regressor, name))

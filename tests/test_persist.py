@@ -527,3 +527,18 @@ def test_stored_files_give_the_predictions_they_must_give(path):
 
 def test_a_file_of_every_version_is_stored():
     assert {int(path.stem.split("-")[0]) for path in STORED} == set(range(1, persist.FORMAT + 1))
+
+
+@pytest.mark.parametrize("path", STORED, ids=[path.stem for path in STORED])
+def test_chances_begin_afresh_where_a_file_knows_none(path):
+    X, Y = correlated(120, 5, 6, 21)
+    model = persist.load(path)
+    assert model._engine.calibration.sums.any() == (persist.inspect(path)["format"] >= 3)
+    model.partial_fit(X[60:], Y[60:])
+    again = persist.loads(persist.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_what_a_file_of_this_version_must_have_is_not_made_up(good):
+    with pytest.raises(DataFormatError, match=r"calibration\.sums is missing"):
+        persist.loads(with_header(good, lambda header: header["state"].pop("calibration.sums")))

@@ -86,6 +86,11 @@ class ChoosingEngine:
         return self.leader.regressor
 
     @property
+    def calibration(self) -> Any:
+        """That of the leader."""
+        return self.leader.calibration
+
+    @property
     def weights(self) -> Array:
         """W of the leader (d, p), for features as they come; a copy."""
         W: Array = self.leader.weights
@@ -123,6 +128,11 @@ class ChoosingEngine:
         out: Array = self.leader.predict(self._scaled(X))
         return out
 
+    def top(self, X: Any, k: int, chances: bool) -> tuple[Array, Array]:
+        """See `Engine`."""
+        out: tuple[Array, Array] = self.leader.top(self._scaled(X), k, chances)
+        return out
+
     # ---- labels and features that come and go
 
     def add_labels(self, count: int, M: int | None) -> None:
@@ -149,7 +159,7 @@ class ChoosingEngine:
 
     # ---- learning
 
-    def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
+    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
         """See `Engine`. Where a candidate fails, none has learned."""
         self._find_scale(X)
         X = self._scaled(X)
@@ -162,7 +172,7 @@ class ChoosingEngine:
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
             for part in parts:
-                self._learn_part(X[part], Y[part], Y_hat[part], bound[part], record)
+                self._learn_part(X[part], Y[part], Y_hat[part], bound[part], None if chances is None else chances[part])
         except BaseException:
             if before is not None:
                 vars(self).update(before)
@@ -185,8 +195,10 @@ class ChoosingEngine:
         block = self.regressor.rows_per_block(self.leader.block_size)
         return max(1, _ROWS // block) * block
 
-    def _learn_part(self, X: Any, Y: Any, Y_hat: Array, bound: Array, record: bool) -> None:
-        answers = [engine.learn(X, Y, record) for engine in self.engines]
+    def _learn_part(self, X: Any, Y: Any, Y_hat: Array, bound: Array, chances: Array | None) -> None:
+        record = len(bound) > 0
+        P: list[Any] = [None if chances is None else np.empty_like(chances) for _ in self.engines]
+        answers = [engine.learn(X, Y, record, p) for engine, p in zip(self.engines, P, strict=True)]
         truth = Y.toarray() if sparse.issparse(Y) else Y
         given = zip(self.live.tolist(), answers, strict=True)
         losses = np.column_stack([self._losses(place, truth, labels) for place, (labels, _) in given])
@@ -196,6 +208,8 @@ class ChoosingEngine:
             Y_hat[rows] = answers[place][0][rows]
             if record:
                 bound[rows] = answers[place][1][rows]
+            if chances is not None:
+                chances[rows] = P[place][rows]
         self.keep(left)
 
     def keep(self, places: Array) -> None:

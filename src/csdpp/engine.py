@@ -29,7 +29,9 @@ from csdpp._kernels.block import (
     run_rows,
     start_strip,
 )
+from csdpp._kernels.top import top_columns
 from csdpp.blas import LARGE, one_blas_thread, solve_lower_inplace
+from csdpp.calibration import Calibration
 from csdpp.costs import Cost
 from csdpp.encoders import CappedMSG, CompressedSensing, StandingEncoder
 from csdpp.errors import InvalidInput
@@ -57,8 +59,11 @@ class Engine(Protocol):
     def regularization(self) -> float:
         """Lambda of the ridge."""
 
-    def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
-        """Predict and learn row by row: predictions (n, K) made before each row; bound terms (n, 2) or (0, 2)."""
+    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
+        """Predict and learn row by row: predictions (n, K) made before each row; bound terms (n, 2) or (0, 2).
+
+        ``chances`` (n, K), where given, gets the calibrated chances of each row before it was learned.
+        """
 
     @property
     def adjustable(self) -> dict[str, Any]:
@@ -76,6 +81,13 @@ class Engine(Protocol):
 
     def predict(self, X: Any) -> Array:
         """Boolean predictions (n, K); nothing is learned, and scores are made a strip at a time."""
+
+    def top(self, X: Any, k: int, chances: bool) -> tuple[Array, Array]:
+        """Columns of the k best labels of each row (n, k), falling, and their scores or chances; likewise."""
+
+    @property
+    def calibration(self) -> Calibration:
+        """How scores become chances."""
 
     def add_labels(self, count: int, M: int | None) -> None:
         """Labels that were not there in any row so far; M of the directions from now on, where there are any."""
@@ -99,6 +111,7 @@ class _BlockEngine:
     intercept: bool
     dtype: Any
     regularization: float
+    calibration: Calibration
 
     def _answer(self, features: Any) -> Array:
         raise NotImplementedError
@@ -159,6 +172,18 @@ class _BlockEngine:
                 out[rows] = self._decide(self._answer(features))
         return out
 
+    def top(self, X: Any, k: int, chances: bool) -> tuple[Array, Array]:
+        """See `Engine`."""
+        columns = np.empty((X.shape[0], k), np.int64)
+        values = np.empty((X.shape[0], k), np.float64 if chances else self.dtype)
+        with one_blas_thread(self._large):
+            for rows, features in self._strips(X):
+                scores = self._answer(features)
+                scores = self.calibration.chances(scores) if chances else scores
+                columns[rows] = top_columns(scores, k)
+                values[rows] = np.take_along_axis(scores, columns[rows], axis=1)
+        return columns, values
+
     def _blocks(self, X: Any, m: int) -> Iterator[tuple[slice, Block, Any]]:
         """Lay out block after block; each must be closed before the next is asked for."""
         size = self.regressor.rows_per_block(self.block_size)
@@ -168,6 +193,10 @@ class _BlockEngine:
             rows = slice(start, start + len(block.Z))
             yield rows, block, plan
             start = rows.stop
+
+    def _calibrate(self, S: Array, Y: Array, rows: slice, chances: Array | None) -> None:
+        """Take in the scores of rows, as they were before these were learned."""
+        self.calibration.add(S, Y, self.regressor.forgetting, None if chances is None else chances[rows])
 
     def _strips(self, X: Any) -> Iterator[tuple[slice, Any]]:
         size = max(1, _STRIP // max(self.K, X.shape[1]))
@@ -235,10 +264,11 @@ class FollowingEngine(_BlockEngine):
         self.clock = np.zeros(4)
         self.known = np.zeros(self.K)  # rows, with forgetting, that told each label; once labels were missing
         self.memory = cost._start(self.K)  # of a cost of the whole stream: counts of the rows so far
+        self.calibration = Calibration(self.K)
         p = regressor.W.shape[1]
         self.work = make_work(encoder.basis, p)
 
-    def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
+    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
         """See `Engine`. A user's cost that fails leaves the engine as it was before the call."""
         self.check_magnitude(X)
         before = self._snapshot(X.shape[0]) if self.cost._kind < 0 else None
@@ -248,8 +278,10 @@ class FollowingEngine(_BlockEngine):
         try:
             with one_blas_thread(self._large):
                 for rows, block, plan in self._blocks(X, self.m):
+                    truth, S = _dense(Y[rows]), np.empty((len(block.Z), self.K), self.dtype)
                     with one_blas_thread():
-                        self._run(block, _dense(Y[rows]), Y_hat[rows], bound[rows], rates[rows])
+                        self._run(block, truth, Y_hat[rows], S, bound[rows], rates[rows])
+                    self._calibrate(S, truth, rows, chances)
                     self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
         except BaseException:
             if before is not None:
@@ -263,7 +295,7 @@ class FollowingEngine(_BlockEngine):
         The regressor, which is large, learns a block after its last call of the cost: it is copied only if there
         may be several blocks.
         """
-        small = {name: vars(self)[name] for name in ("encoder", "o", "clock", "rng")}
+        small = {name: vars(self)[name] for name in ("encoder", "o", "clock", "rng", "calibration")}
         if n > 1:
             small["regressor"] = self.regressor
         return copy.deepcopy(small)
@@ -288,7 +320,7 @@ class FollowingEngine(_BlockEngine):
             return np.empty(0)
         return rates_of("csdpp", self.schedule, int(self.clock[STEPS]), n)
 
-    def _run(self, block: Block, Y: Array, Y_hat: Array, bound: Array, rates: Array) -> None:
+    def _run(self, block: Block, Y: Array, Y_hat: Array, S: Array, bound: Array, rates: Array) -> None:
         """The sequential part: compiled as a whole for built-in costs, row by row for a user's."""
         recipe, basis = self.recipe, self.encoder.basis
         width = 1 + (self.m if recipe.basis == NONE else 0)
@@ -296,7 +328,7 @@ class FollowingEngine(_BlockEngine):
         uniforms = self.rng.random_sample((len(Y), width)) if draws else np.zeros((len(Y), 1))
         if self.cost._kind >= 0:
             past = self.o, self.clock, self.memory
-            run_rows(recipe, basis, block, *past, self.work, Y, rates, uniforms, Y_hat, bound)
+            run_rows(recipe, basis, block, *past, self.work, Y, rates, uniforms, Y_hat, S, bound)
             return
         strip = len(basis.frame) - self.m
         for first in range(0, len(Y), strip):
@@ -304,6 +336,7 @@ class FollowingEngine(_BlockEngine):
             start_strip(first, last, recipe, basis, block, self.work)
             for i in range(first, last):
                 predict_row(i, first, recipe, basis, block, self.o, self.work, Y_hat[i])
+                S[i] = self.work.s
                 self.cost._weights_row(Y[i], Y_hat[i], recipe.weighting, self.work.delta)
                 state = self.o, self.clock, self.work
                 learn_row(i, first, last, recipe, basis, block, *state, Y[i], rates, uniforms[i], bound)
@@ -334,6 +367,7 @@ class FollowingEngine(_BlockEngine):
         self.o = np.concatenate([self.o, np.full(count, self.clock[ABSENT])])
         self.known = np.concatenate([self.known, np.full(count, self.clock[MASS])])
         self.memory = self.cost._more_labels(self.memory, count, self.clock[MASS])
+        self.calibration.add_labels(count)
         self._resize(M)
 
     def drop_labels(self, places: Array, M: int | None) -> None:
@@ -345,6 +379,7 @@ class FollowingEngine(_BlockEngine):
         self.regressor.W = np.delete(W, places, axis=1) if self.recipe.basis == PBC else W[:, :held] @ turn
         self.o, self.known = np.delete(self.o, places), np.delete(self.known, places)
         self.memory = self.cost._fewer_labels(self.memory, places, self.K)
+        self.calibration.drop_labels(places)
         self._resize(M)
 
     def _rescaled(self, K: int, M: int) -> float:
@@ -355,6 +390,7 @@ class FollowingEngine(_BlockEngine):
             self.regressor.scale(factor)
             self.o = self.o * factor
             self.clock[ABSENT] *= factor
+            self.calibration.rescale(factor)
         return (shares**2 if self.cost._shared else shares) * M / self.recipe.M
 
     def _resize(self, M: int) -> None:
@@ -394,8 +430,9 @@ class FixedEngine(_BlockEngine):
         self.exclusive = exclusive  # one label a row: the one with the largest score
         self.K, self.encoder, self.regressor, self.dtype = K, encoder, regressor, dtype
         self.block_size, self.intercept, self.regularization = block_size, intercept, regularization
+        self.calibration = Calibration(K)
 
-    def learn(self, X: Any, Y: Any, record: bool = False) -> tuple[Array, Array]:
+    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
         """See `Engine`. (I + L) E = Z - targets; the codes predicted were E + targets."""
         self.check_magnitude(X)
         Y_hat = np.empty(Y.shape, np.bool_)
@@ -406,7 +443,9 @@ class FixedEngine(_BlockEngine):
                 targets = self.encoder.encode(self._vectors(truth))
                 block.absent[:] = -1.0 / np.sqrt(self.K)
                 block.E[:] = solve_lower_inplace(block.L, block.Z - targets, unit=True)
-                Y_hat[rows] = self._decide(self._decode_rows(block.E + targets, truth))
+                S = np.ascontiguousarray(self._decode_rows(block.E + targets, truth))
+                Y_hat[rows] = self._decide(S)
+                self._calibrate(S, truth, rows, chances)
                 if record:
                     bound[rows, 0] = np.square(block.E).sum(axis=1)
                 self.regressor.close(block, plan, carried=False)
@@ -423,20 +462,24 @@ class FixedEngine(_BlockEngine):
 
     def add_labels(self, count: int, M: int | None) -> None:
         """See `Engine`. Exact for O-BR; O-CS and O-RAND get random columns that follow from those they have."""
-        self.regressor.scale(self._rescaled(self.K + count))
+        self._rescale(self.K + count)
         column = self.regressor.of_the_absent().astype(self.dtype)
         self.regressor.W = self.encoder.add_labels(self.regressor.W, column, count)
+        self.calibration.add_labels(count)
         self.K += count
 
     def drop_labels(self, places: Array, M: int | None) -> None:
         """See `Engine`."""
-        self.regressor.scale(self._rescaled(self.K - len(places)))
+        self._rescale(self.K - len(places))
         self.regressor.W = np.ascontiguousarray(self.encoder.drop_labels(self.regressor.W, places))
+        self.calibration.drop_labels(places)
         self.K -= len(places)
 
-    def _rescaled(self, K: int) -> float:
+    def _rescale(self, K: int) -> None:
         """What becomes of 1 / sqrt(K)."""
-        return float(np.sqrt(self.K / K))
+        factor = float(np.sqrt(self.K / K))
+        self.regressor.scale(factor)
+        self.calibration.rescale(factor)
 
     def _answer(self, features: Any) -> Array:
         return self.encoder.decode(features @ self.regressor.W)

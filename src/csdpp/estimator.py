@@ -77,7 +77,9 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         self._learn(X, Y, classes, reset=False)
         return self
 
-    def prequential(self, X: Any, Y: Any, *, classes: Any = None, return_bound: bool = False) -> Any:
+    def prequential(
+        self, X: Any, Y: Any, *, classes: Any = None, return_bound: bool = False, return_proba: bool = False
+    ) -> Any:
         """Predict, then learn, row by row; return what was predicted for each row before it was learned.
 
         Parameters
@@ -86,16 +88,22 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         return_bound : bool
             Also return the two terms of the paper's bound on the cost of each row (n, 2): prediction error and
             reconstruction error (theorems 1 and 3).
+        return_proba : bool
+            Also return what `predict_proba` would have said of each row before it was learned (n, K); not for 1-D
+            classes.
 
         Returns
         -------
-        Predictions in the format of Y, or the pair of predictions and bound.
+        Predictions in the format of Y; with bound or chances, or both in this order, a tuple of them.
         """
-        positive, bound = self._learn(X, Y, classes, reset=False, record=return_bound)
+        positive, *more = self._learn(X, Y, classes, reset=False, record=return_bound, chances=return_proba)
         labels = self._targets.format(positive)
-        return (labels, bound) if return_bound else labels
+        wanted = [extra for extra, asked in zip(more, (return_bound, return_proba), strict=True) if asked]
+        return (labels, *wanted) if wanted else labels
 
-    def _learn(self, X: Any, Y: Any, classes: Any, *, reset: bool, record: bool = False) -> Any:
+    def _learn(
+        self, X: Any, Y: Any, classes: Any, *, reset: bool, record: bool = False, chances: bool = False
+    ) -> tuple[Any, Any, Any]:
         first = reset or not self.__sklearn_is_fitted__()
         before = dict(vars(self))
         try:
@@ -117,13 +125,19 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
                 self.n_seen_ = 0
             else:
                 self._adjust()
-            positive, bound = self._engine.learn(X, rows, record)
+            P = self._room_for_chances(X.shape[0]) if chances else None
+            positive, bound = self._engine.learn(X, rows, record, P)
             self.n_seen_ += X.shape[0]
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        return positive, bound
+        return positive, bound, P
+
+    def _room_for_chances(self, n: int) -> Array:
+        if self._targets.kind != "multilabel":
+            raise InvalidInput(f"{self._who}: return_proba=True needs (n, K) indicators, got 1-D classes; leave it out")
+        return np.empty((n, self._engine.K))
 
     def _forget_sets(self) -> None:
         """What only a grown learner has."""
@@ -204,6 +218,66 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = self._check_features(self._known_features(X), reset=False, min_rows=0)
         return self._targets.format(self._engine.predict(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated chances of the labels (n, K): of labels with 0.8, about 8 in 10 are relevant.
+
+        They are learned beside the learner, from the scores of each row before it was learned: a few sums a label,
+        which fade over some 1000 rows (`csdpp.calibration`). A label of which nothing is known has 1/2. The chance
+        rises with the score within a label. `predict` serves the cost and need not agree with a chance of 1/2, but
+        for the first 50 rows, when the chance is kept on its side.
+
+        For 1-D classes: (n, classes), rows add up to 1, and the largest is the class predicted.
+        """
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False, min_rows=0)
+        scores, calibration = self._engine.scores(X), self._engine.calibration
+        if self._targets.kind == "multilabel":
+            return calibration.chances(scores)
+        chances = calibration.exclusive_chances(scores)
+        if self._targets.kind == "multiclass":
+            return chances
+        return np.hstack([1.0 - chances, chances])[:, -len(self.classes_) :]
+
+    def predict_top(self, X: Any, k: int, *, by: str = "score", return_values: bool = False) -> Any:
+        """The k best labels of each row by name, the best first; exact, and K scores are not sorted.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        k : int, at most K
+        by : {"score", "proba"}
+            Rank by `decision_function` or by `predict_proba`. Chances compare labels of different frequency; scores
+            of a learner told a cost are of that cost.
+        return_values : bool
+            Also return the scores or chances (n, k).
+
+        Returns
+        -------
+        array (n, k) of entries of ``classes_``. Of equal labels the one that stands first in ``classes_`` is first.
+
+        Notes
+        -----
+        O(K + k log k) a row beyond the scores, as a rule (O(K log k) at worst); memory O(n k) and a strip of scores.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from csdpp import OnlineBinaryRelevance
+        >>> model = OnlineBinaryRelevance().fit(np.eye(3), [[1, 0, 0], [1, 1, 0], [0, 1, 1]])
+        >>> model.predict_top(np.eye(3), 1).ravel()
+        array([0, 1, 1])
+        """
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False, min_rows=0)
+        if self._targets.kind != "multilabel":
+            raise InvalidInput(f"{self._who}: predict_top needs a learner of (n, K) indicators, not of 1-D classes")
+        one_of(self._who, "by", by, ("score", "proba"))
+        K = self._engine.K
+        whole(self._who, "k", k, f"from 1 to the {K} labels", lambda v: 1 <= v <= K)
+        columns, values = self._engine.top(X, int(k), by == "proba")
+        names: Array = self.classes_[columns]
+        return (names, values) if return_values else names
 
     # ---- files
 

@@ -35,8 +35,10 @@ __all__ = ["save", "load", "dumps", "loads", "inspect", "FORMAT"]
 Array = NDArray[Any]
 Path_ = str | os.PathLike[str]
 
-#: Of the files that are written. Older ones can be read: tests/stored holds one of each.
-FORMAT = 2
+#: Of the files that are written. Older ones can be read: tests/stored holds some of each.
+FORMAT = 3
+#: Attributes of an engine's parts that came with a format: in older files they are absent, and begin afresh.
+_SINCE = {"calibration": 3}
 LEARNERS: dict[str, type[OnlineClassifier]] = {
     cls.__name__: cls for cls in (CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection)
 }
@@ -367,6 +369,7 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
     if isinstance(engine, ChoosingEngine):
         _drop_candidates(engine, state)
     unused = dict(state)
+    _complete(engine, unused, header["format"])
     _put(engine, "", unused)
     if unused:
         raise _Wrong(f"there is no place for {', '.join(unused):.200}")
@@ -389,6 +392,13 @@ def _upgrade(state: dict[str, Any], K: int, intercept: bool) -> None:
         if f"{prefix}clock" in state:
             state[f"{prefix}clock"] = np.concatenate([state[f"{prefix}clock"], [-1.0 / np.sqrt(K), 0.0]])
             state[f"{prefix}known"] = np.zeros(K)
+
+
+def _complete(engine: Any, state: dict[str, Any], version: int) -> None:
+    """Add to the state of an older file what it could not have."""
+    for path, value in _leaves(engine, ""):
+        if any(_SINCE.get(part, 0) > version for part in path.split(".")):
+            state.setdefault(path, value)
 
 
 def _drop_candidates(engine: ChoosingEngine, state: dict[str, Any]) -> None:

@@ -233,8 +233,8 @@ def _bound_terms(basis, work, v, o, out):
 
 
 @njit(**KERNEL)
-def run_rows(recipe, basis, block, o, clock, memory, work, Y, rates, uniforms, Y_hat, bound):
-    """Predict, weigh and learn the rows of a block one after the other (built-in costs)."""
+def run_rows(recipe, basis, block, o, clock, memory, work, Y, rates, uniforms, Y_hat, S, bound):
+    """Predict, weigh and learn the rows of a block one after the other (built-in costs); S (n, K) gets the scores."""
     n = Y.shape[0]
     strip = basis.frame.shape[0] - basis.sigma.shape[0]
     for first in range(0, n, strip):
@@ -242,6 +242,7 @@ def run_rows(recipe, basis, block, o, clock, memory, work, Y, rates, uniforms, Y
         start_strip(first, last, recipe, basis, block, work)
         for i in range(first, last):
             predict_row(i, first, recipe, basis, block, o, work, Y_hat[i])
+            copy(work.s, S[i])
             if recipe.cost == WITH_MEMORY:
                 memory_weights(memory, Y[i], Y_hat[i], work.delta)
                 remember_inplace(memory, Y[i], Y_hat[i], recipe.forgetting)
