@@ -264,9 +264,10 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         --------
         >>> import numpy as np
         >>> from csdpp import OnlineBinaryRelevance
-        >>> model = OnlineBinaryRelevance().fit(np.eye(3), [[1, 0, 0], [1, 1, 0], [0, 1, 1]])
+        >>> X, Y = np.eye(3).repeat(50, axis=0), np.eye(3, dtype=int).repeat(50, axis=0)
+        >>> model = OnlineBinaryRelevance().partial_fit(X, Y, classes=["spam", "work", "home"])
         >>> model.predict_top(np.eye(3), 1).ravel()
-        array([0, 1, 1])
+        array(['spam', 'work', 'home'], dtype='<U4')
         """
         check_is_fitted(self)
         X = self._check_features(X, reset=False, min_rows=0)

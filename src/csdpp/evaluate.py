@@ -43,6 +43,7 @@ def prequential(
     *,
     checkpoints: Any = None,
     batch_size: int = 1,
+    delay: Any = 0,
     classes: Any = None,
     bound: bool = False,
     keep_losses: bool = False,
@@ -64,6 +65,10 @@ def prequential(
         everywhere in up to 1000 rows, else at 1000 places.
     batch_size : int, default 1
         Rows that are predicted before the first of them is learned.
+    delay : int or array of n, default 0
+        The labels of row t are learned once row t + delay has been predicted; with an array each row has a delay of
+        its own, so that answers come in any order. Infinity: never. After the last row, what is still to come (but
+        not never) is learned in its order. Needs ``batch_size=1``.
     classes : optional
         For the first ``partial_fit`` of a model from elsewhere, such as ``[[0, 1]] * K`` for scikit-learn's
         ``MultiOutputClassifier``.
@@ -132,12 +137,15 @@ def prequential(
     names = np.asarray(targets.classes if label_names is None else label_names)
     if names.shape != (K,):
         raise InvalidInput(f"{_WHO}: label_names must name the {K} columns of Y, got shape {names.shape}")
+    delays = _delays(delay, batch_size, bound, n)
     tally = _Tally(named, choose_checkpoints(_WHO, checkpoints, n, _CURVE), n, K, bound, keep_losses)
 
     with ProgressBar(n, progress) as bar:
         if ours:  # no rows yet: a fresh model takes note of features and labels, their names and types
             model.prequential(_cut(X, slice(0, 0)), _cut(Y, slice(0, 0)))
-        if ours and batch_size == 1:
+        if delays is not None:
+            steps = _late_steps(model, X, truth if ours else Y, truth.shape, delays, classes)
+        elif ours and batch_size == 1:
             steps = _own_steps(model, X, truth, bound)
         else:
             steps = _other_steps(model, X, truth if ours else Y, truth.shape, batch_size, classes)
@@ -223,6 +231,32 @@ def _other_steps(model: Any, X: Any, Y: Any, shape: tuple[int, int], size: int, 
         if begin == 0 or seconds > _PATIENCE or part.stop - begin >= _ROWS or part.stop == shape[0]:
             yield slice(begin, part.stop), np.vstack(answers), None, seconds
             begin, seconds, answers = part.stop, 0.0, []
+
+
+def _late_steps(model: Any, X: Any, Y: Any, shape: tuple[int, int], delays: Array, classes: Any) -> Iterator[Step]:
+    """Any learner, a row at a time; after each prediction those rows are learned whose answers are there."""
+    n, more = shape[0], {} if classes is None else {"classes": classes}
+    arrival = np.arange(n) + delays
+    order = np.argsort(arrival, kind="stable")
+    order, begin, come = order[np.isfinite(arrival[order])], 0, 0
+    seconds, answers = 0.0, []
+    for t in range(n):
+        start = time.perf_counter()
+        try:
+            labels = model.predict(_cut(X, slice(t, t + 1)))
+        except NotFittedError:
+            if come:
+                raise
+            labels = np.zeros((1, shape[1]))
+        while come < len(order) and (arrival[order[come]] <= t or t == n - 1):
+            row = slice(int(order[come]), int(order[come]) + 1)
+            model.partial_fit(_cut(X, row), _cut(Y, row), **({} if come else more))
+            come += 1
+        seconds += time.perf_counter() - start
+        answers.append(_predicted(labels, (1, shape[1])))
+        if begin == 0 or seconds > _PATIENCE or t + 1 - begin >= _ROWS or t + 1 == n:
+            yield slice(begin, t + 1), np.vstack(answers), None, seconds
+            begin, seconds, answers = t + 1, 0.0, []
 
 
 def _predicted(labels: Any, shape: tuple[int, int]) -> Array:
@@ -369,6 +403,25 @@ def _check_call(model: Any, Y: Any, batch_size: Any, bound: bool) -> None:
             f"{_WHO}: Y must be 0/1 indicators of shape (n, K), got shape {np.shape(Y)}; "
             "turn classes into indicators with sklearn.preprocessing.label_binarize"
         )
+
+
+def _delays(delay: Any, batch_size: int, bound: bool, n: int) -> Array | None:
+    """Of each row (n,), or None where no answer is late."""
+    try:
+        given = np.asarray(delay, np.float64)
+        good = given.shape in ((), (n,)) and bool((given >= 0).all() and (given[np.isfinite(given)] % 1 == 0).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise InvalidParameter(
+            f"{_WHO}: delay must be a whole number of rows, not negative, or one for each of the {n} rows (infinity: "
+            f"never), got {delay!r:.80}"
+        )
+    if not given.any():
+        return None
+    if batch_size != 1 or bound:
+        raise InvalidParameter(f"{_WHO}: delay must go with batch_size=1 and without the bound; leave one of them out")
+    return np.broadcast_to(given, n)
 
 
 def _parts(n: int, size: int, first: int) -> Iterator[slice]:
