@@ -112,6 +112,20 @@ def test_chances_can_be_trusted(learner):
     assert found.brier < 0.85 * reliability(stream.Y[late], frequencies).brier
 
 
+@pytest.mark.parametrize("learner", [CSDPP(2, cost="hamming"), OnlineBinaryRelevance()], ids=repr)
+def test_labels_come_and_go(learner):
+    """The scores of the others change with K, their chances do not; of a new label nothing is known."""
+    X, Y = data()
+    model = clone(learner).fit(X, Y)
+    before = model.predict_proba(X)
+    model.add_labels(["new"])
+    np.testing.assert_allclose(model.predict_proba(X)[:, :6], before, atol=1e-9)
+    model.partial_fit(X, np.hstack([Y, Y[:, :1]]))
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.drop_labels([0, 3]).predict_proba(X).shape == (150, 5)
+    assert model.predict_top(X, 5)[0].tolist().count("new") == 1
+
+
 def test_early_chances_agree_with_the_decision():
     X, Y = data(40)
     model = CSDPP(2).fit(X, Y)

@@ -508,9 +508,8 @@ class SensingEngine(FixedEngine):
         self.seen = np.array([rows[-1], labels[-1]])
         return scores
 
-    def _rescaled(self, K: int) -> float:
+    def _rescale(self, K: int) -> None:
         """Measurements are of 0 and 1, whatever K."""
-        return 1.0
 
     def _sizes(self, rows: Array, labels: Array) -> Array:
         if self.sparsity is not None:
