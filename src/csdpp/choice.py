@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from csdpp.costs import Cost, StreamCost
+from csdpp.interrupts import Interrupts
 
 Array = NDArray[Any]
 #: Rows that the engines learn in turn.
@@ -171,8 +172,11 @@ class ChoosingEngine:
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
-            for part in parts:
-                self._learn_part(X[part], Y[part], Y_hat[part], bound[part], None if chances is None else chances[part])
+            with Interrupts(wait=before is None) as interrupts:
+                for part in parts:
+                    some = None if chances is None else chances[part]
+                    self._learn_part(X[part], Y[part], Y_hat[part], bound[part], some)
+                    interrupts.check(part.stop)
         except BaseException:
             if before is not None:
                 vars(self).update(before)

@@ -35,6 +35,7 @@ from csdpp.calibration import Calibration
 from csdpp.costs import Cost
 from csdpp.encoders import CappedMSG, CompressedSensing, StandingEncoder
 from csdpp.errors import InvalidInput
+from csdpp.interrupts import Interrupts
 from csdpp.rates import Schedule, rates_of
 from csdpp.regressors import OnlineGradient, Regressor
 
@@ -276,13 +277,14 @@ class FollowingEngine(_BlockEngine):
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
-            with one_blas_thread(self._large):
+            with one_blas_thread(self._large), Interrupts(wait=before is None) as interrupts:
                 for rows, block, plan in self._blocks(X, self.m):
                     truth, S = _dense(Y[rows]), np.empty((len(block.Z), self.K), self.dtype)
                     with one_blas_thread():
                         self._run(block, truth, Y_hat[rows], S, bound[rows], rates[rows])
                     self._calibrate(S, truth, rows, chances)
                     self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
+                    interrupts.check(rows.stop)
         except BaseException:
             if before is not None:
                 vars(self).update(before)
@@ -437,7 +439,7 @@ class FixedEngine(_BlockEngine):
         self.check_magnitude(X)
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.zeros((len(Y_hat) if record else 0, 2))
-        with one_blas_thread(self._large):
+        with one_blas_thread(self._large), Interrupts() as interrupts:
             for rows, block, plan in self._blocks(X, 0):
                 truth = _dense(Y[rows])
                 targets = self.encoder.encode(self._vectors(truth))
@@ -449,6 +451,7 @@ class FixedEngine(_BlockEngine):
                 if record:
                     bound[rows, 0] = np.square(block.E).sum(axis=1)
                 self.regressor.close(block, plan, carried=False)
+                interrupts.check(rows.stop)
         return Y_hat, bound
 
     def _decode_rows(self, codes: Array, truth: Array) -> Array:

@@ -18,6 +18,7 @@ from csdpp.encoders import Identity
 from csdpp.engine import Engine, FixedEngine
 from csdpp.errors import InvalidInput, InvalidParameter
 from csdpp.growth import GrowingSets
+from csdpp.interrupts import Interrupted
 from csdpp.regressors import OnlineGradient, OnlineRidge, Regressor
 from csdpp.targets import Targets
 
@@ -69,7 +70,8 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
 
         Notes
         -----
-        All or nothing: if the call fails, the learner is as it was before.
+        All or nothing: if the call fails, the learner is as it was before. Ctrl-C takes effect at the end of a block:
+        the rows before it are learned, and ``n_seen_`` counts them (with a cost of your own: all or nothing too).
 
         `set_params` between two calls may change ``forgetting``, ``step``, ``rate`` and ``block_size``: they hold from
         the next row on. All other parameters wait for `fit`.
@@ -128,9 +130,11 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
             P = self._room_for_chances(X.shape[0]) if chances else None
             positive, bound = self._engine.learn(X, rows, record, P)
             self.n_seen_ += X.shape[0]
-        except BaseException:
+        except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if isinstance(error, Interrupted) and not first:
+                self.n_seen_ += error.rows
             raise
         return positive, bound, P
 
