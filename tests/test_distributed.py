@@ -274,6 +274,41 @@ def test_csdpp_goes_on_and_is_saved(basis, tmp_path):
     assert joined.n_seen_ == 2500
 
 
+@pytest.mark.parametrize("model", [OnlineBinaryRelevance(), CSDPP(2, cost="hamming")])
+def test_labels_that_come_later_were_never_there(model):
+    X, Y = data()
+    Y[:, 4:] = 0
+    grown = distributed.fit(clone(model), *cut(X, Y[:, :4], 3)).add_labels(2)
+    knowing = distributed.fit(clone(model), *cut(X, Y, 3))
+    np.testing.assert_allclose(grown.coef_, knowing.coef_, atol=1e-10)
+    np.testing.assert_allclose(grown.intercept_, knowing.intercept_, atol=1e-10)
+
+
+def test_label_that_never_came_has_the_sum_of_an_online_learner():
+    """Of rounds too: sum x v for a label that is neither there nor predicted, row by row from the same predictions."""
+    stream = make_stream(300, 15, 12, rank=3, random_state=1)
+    X, Y, cost = stream.X, stream.Y, resolve_cost("f1")
+    model = distributed.fit(CSDPP(2, decode="sample"), *cut(X, Y, 4), rounds=1)
+    guess = distributed.fit(CSDPP(2, cost="hamming"), *cut(X, Y, 2)).predict(X)
+    assert model.fit_report_["losses"][1] < model.fit_report_["losses"][0]
+    expected = np.zeros(16)
+    for x, y, y_hat in zip(X, Y, guess, strict=True):
+        delta = cost.weights(y, y_hat, "mean")
+        silent = np.flatnonzero((y == 0) & (y_hat == 0))
+        expected -= np.append(x, 1.0) * np.sqrt(delta[silent[-1]] if len(silent) else delta.min())
+    np.testing.assert_allclose(model._engine.regressor.absent, expected, atol=1e-10)
+    assert model._engine.clock.tolist() == pytest.approx([300, 300, expected[-1] / 300, 0])
+
+
+def test_chances_are_calibrated(tmp_path):
+    from csdpp.calibration import reliability
+
+    stream = make_stream(6000, 15, 12, rank=3, random_state=1)
+    X, Y = stream.X, stream.Y
+    model = distributed.fit(CSDPP(3), *cut(X[:4000], Y[:4000], 4))
+    assert reliability(Y[4000:], model.predict_proba(X[4000:])).error < 0.05
+
+
 # --------------------------------------------------------------------------------------------------- sketch
 
 

@@ -135,6 +135,34 @@ def test_joined_sites_predict_nearly_as_well_as_one_learner_of_all_rows():
         assert losses[0] < losses[2]
 
 
+@pytest.mark.parametrize("model", [OnlineBinaryRelevance(), CSDPP(2, cost="hamming")])
+def test_labels_that_come_after_joining_were_never_there(model):
+    X, Y = data()
+    Y[:, 4:] = 0
+    grown = merge(*sites(model, X, Y[:, :4])).add_labels(2)
+    np.testing.assert_allclose(grown.coef_, clone(model).fit(X, Y).coef_, atol=1e-10)
+    np.testing.assert_allclose(
+        grown.reference_ if hasattr(grown, "reference_") else 0, reference(model, X, Y), atol=1e-10
+    )
+
+
+def reference(model, X, Y):
+    return getattr(clone(model).fit(X, Y), "reference_", 0)
+
+
+def test_grown_sites_are_joined():
+    """Sites that met a label at different times; those that hold unlike numbers of directions are refused."""
+    X, Y = data()
+    Y[:60, 5] = 0
+    early, late = (
+        OnlineBinaryRelevance().fit(X[:60], Y[:60, :5]).add_labels(1),
+        OnlineBinaryRelevance().fit(X[60:], Y[60:]),
+    )
+    np.testing.assert_allclose(merge(early, late).coef_, OnlineBinaryRelevance().fit(X, Y).coef_, atol=1e-10)
+    share = CSDPP(0.5).fit(X, Y)
+    assert merge(share, CSDPP(0.5).fit(X, Y[:, :5]).add_labels(1)).n_seen_ == 300
+
+
 def test_float32_and_forgetting():
     X, Y = data()
     single = merge(*sites(OnlineBinaryRelevance(dtype="float32")))

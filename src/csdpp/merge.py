@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from csdpp._kernels.block import PBC
+from csdpp._kernels.block import ABSENT, PARTIAL, PBC
 from csdpp._kernels.capped import project_capped_inplace
 from csdpp._kernels.msg import FULL, HELD, REPAIRED, UPDATES, WIDTH, choose_keep_inplace
 from csdpp.engine import FollowingEngine, SensingEngine
@@ -58,7 +58,7 @@ def merge(model: Any, *others: Any) -> Any:
     of its root's). With ``forgetting`` < 1 what is left of each lambda adds up. Gradient descent: the mean of W,
     each weighted by the rows remembered.
 
-    *Reference, counts of rows and labels.* Exact.
+    *Reference, counts of rows and labels.* Exact. Chances (`predict_proba`) go on from the scores that all have seen.
 
     *Directions.* With ``encoder="feature"``, a ridge and an intercept: those of CPLST over all rows, which is what the
     online encoder goes towards, from the joint A and B; the spectrum is the mean of the spectra. Otherwise the top
@@ -86,21 +86,20 @@ def merge(model: Any, *others: Any) -> Any:
     if len(models) == 1:
         return copy.deepcopy(models[0])
     engines = [one._engine for one in models]
-    out = clone(model)
-    for name, value in vars(model).items():
-        if name not in out.get_params(deep=False) and name not in ("_engine", "joined_"):
-            setattr(out, name, copy.deepcopy(value))
+    out = copy.deepcopy(models[0])
+    out.__dict__.pop("joined_", None)
     out.n_seen_ = sum(one.n_seen_ for one in models)
-    out._engine = out._start(model.n_features_in_, model._targets)
     engine = out._engine
     A, B = _sum_regressors(engine.regressor, [one.regressor for one in engines])
     if isinstance(engine, FollowingEngine):
+        engine.rng = check_random_state(out.random_state)
         held = _join_held([_held(one) for one in models])
         _join_following(engine, engines, A, B, held)
         if not _from_ridge(engine):
             out.joined_ = held._asdict()
     else:
         put_ridge(engine.regressor, A, B)
+    engine.calibration.sums = reduce(add, (one.calibration.sums for one in engines))
     if isinstance(engine, SensingEngine):
         engine.seen = reduce(add, (one.seen for one in engines))
     return out
@@ -126,6 +125,9 @@ def _check_alike(model: Any, other: Any) -> None:
     if model.n_features_in_ != other.n_features_in_:
         got = f"{model.n_features_in_} and {other.n_features_in_}"
         raise InvalidInput(f"merge: learners must have as many features, got {got}")
+    sizes = [getattr(one._leader, "m", 0) for one in (model, other)]
+    if sizes[0] != sizes[1]:
+        raise InvalidInput(f"merge: learners must hold as many directions, got {sizes[0]} and {sizes[1]}")
     for name in ("P", "A"):  # a random code must be the same one
         code = getattr(model._leader.encoder, name, 0)
         if not np.array_equal(code, getattr(other._leader.encoder, name, 0)):
@@ -151,7 +153,10 @@ def _sum_regressors(out: Any, regressors: list[Any]) -> tuple[Array, Array]:
     B = reduce(add, (a @ one.W.astype(np.float64) for a, one in zip(As, regressors, strict=True)))
     if not isinstance(out, OnlineRidge):
         out.mass, out.power = sum(one.mass for one in regressors), sum(one.power for one in regressors)
-    elif out.forgetting == 1.0:
+        out.absent = reduce(add, (one.absent * one.mass for one in regressors)) / max(out.mass, 1.0)
+        return A, B
+    out.absent = reduce(add, (one.absent for one in regressors))
+    if out.forgetting == 1.0:
         A.ravel()[:: len(A) + 1] -= (len(regressors) - 1) * out.regularization
     return A, B
 
@@ -239,9 +244,18 @@ def _join_held(parts: list[Held]) -> Held:
 
 def _join_following(engine: FollowingEngine, engines: list[Any], A: Array, B: Array, held: Held) -> None:
     masses = np.array([one.mass for one in engines])
-    engine.clock = reduce(add, (one.clock for one in engines))
+    clocks = np.array([one.clock for one in engines])
+    engine.clock = clocks.sum(axis=0)
+    engine.clock[ABSENT] = masses @ clocks[:, ABSENT] / masses.sum()
+    engine.clock[PARTIAL] = clocks[:, PARTIAL].max()
     engine.memory = reduce(add, (one.memory for one in engines))
-    engine.o = reduce(add, (one.o * one.mass for one in engines)) / masses.sum()
+    if engine.clock[PARTIAL]:  # a label's mean is over the rows that told it
+        told = np.array([one.known if one.clock[PARTIAL] else np.full(one.K, one.mass) for one in engines])
+        engine.known = told.sum(axis=0)
+    else:
+        told = np.repeat(masses[:, None], engine.K, axis=1)
+    means = np.array([one.o for one in engines])
+    engine.o = (told * means).sum(axis=0) / np.maximum(told.sum(axis=0), np.finfo(np.float64).tiny)
     full = any(bool(one.encoder.basis.counts[FULL]) for one in engines)
     m, M = engine.m, engine.encoder.M
     if _from_ridge(engine):

@@ -66,7 +66,8 @@ def fit(
 
     Returns
     -------
-    The model, fitted. Online learners go on with `partial_fit`. ``model.fit_report_`` is a dict:
+    The model, fitted. Online learners go on with `partial_fit`; their chances (`predict_proba`) are calibrated by the
+    last shard. ``model.fit_report_`` is a dict:
 
     * "rows", "shards", "passes" over the data, "seconds";
     * "losses", of each round, the first with the weights of Hamming; the model is that of the lowest;
@@ -123,6 +124,7 @@ def fit(
             stacklevel=2,
         )
     if engine is not None:
+        engine.calibration = _shards.compute(_shards.tally(engine, reader, shards), client)
         fresh._engine, fresh.n_seen_ = engine, passes.rows
     fresh._targets, fresh.classes_ = targets, targets.classes
     fresh.fit_report_ = {**passes.report(), **about, "seconds": time.perf_counter() - start}

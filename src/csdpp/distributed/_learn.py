@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from csdpp._kernels.block import PBC
+from csdpp._kernels.block import ABSENT, MASS, PBC, STEPS
 from csdpp.baselines import OnlineCompressedSensing, OnlineRandomProjection
 from csdpp.batch import CPLST, PLST
 from csdpp.costs import Hamming, StreamCost
@@ -59,6 +59,7 @@ def learn_fixed(model: Any, engine: Any, run: Run) -> dict[str, Any]:
     else:
         B = _solve.vectors(sums, A, s, K=K, weighted=False, code=code).B
     put_ridge(engine.regressor, A, B)
+    engine.regressor.absent = -s / np.sqrt(K)
     return {}
 
 
@@ -121,7 +122,8 @@ def learn_following(
     if not isinstance(engine.cost, Hamming):
         solution, sigma, memory, about["losses"] = _rounds(recipe, engine, run, solution, rounds, tol)
     n = solution.sums.n
-    engine.clock = np.array([float(n), float(n)])
+    engine.clock[[STEPS, MASS, ABSENT]] = n, n, solution.sums.level
+    engine.regressor.absent = solution.sums.absent.copy()  # type: ignore[attr-defined]
     engine.o = solution.o.copy()
     engine.memory = memory
     held = max(1, int(np.count_nonzero(sigma > 0.0))) if len(sigma) else 0

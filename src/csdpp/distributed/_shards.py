@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from csdpp.blas import one_blas_thread
+from csdpp.calibration import Calibration
 from csdpp.datasets import stream
 from csdpp.distributed._sums import Pass, Sums, collect, total
 from csdpp.errors import CsdppError, InvalidInput, MissingData
@@ -56,9 +57,9 @@ class Reader:
 
     def read(self, X: Any, Y: Any) -> tuple[Any, Any]:
         """One block of rows."""
-        if isinstance(Y, np.ndarray) and Y.dtype.kind == "f" and np.isnan(Y).any():
-            raise InvalidInput("Y must hold 0 and 1, got NaN; drop the rows whose labels are missing")
         rows = self.targets.rows(Y)
+        if rows.dtype != np.bool_:
+            raise InvalidInput("Y must hold 0 and 1, got missing labels; learn those rows with partial_fit")
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=0, input_name="X")
         if X.shape[1] != self.d or X.shape[0] != rows.shape[0]:
             raise InvalidInput(f"X must be {(rows.shape[0], self.d)} beside Y {rows.shape}, got {X.shape}")
@@ -193,6 +194,24 @@ def sum_shards(job: Pass, reader: Reader, shards: list[Shard]) -> Any:
 
 def _leaf(shared: tuple[Pass, Reader], shard: Shard, X: Any, Y: Any) -> Sums:
     return _collect(*shared, shard, X, Y)
+
+
+def tally(engine: Any, reader: Reader, shards: list[Shard]) -> Any:
+    """A Delayed `Calibration` of the engine by the rows of the last shard, in their order."""
+    from dask import delayed
+
+    last = shards[-1]
+    plain = Shard(last.name, path=last.path, options=last.options)
+    return delayed(_tally)(delayed((engine, reader), traverse=False), plain, last.X, last.Y)
+
+
+def _tally(shared: tuple[Any, Reader], shard: Shard, X: Any, Y: Any) -> Any:
+    engine, reader = shared
+    calibration = Calibration(engine.K)
+    for features, labels in iter([reader.read(X, Y)]) if shard.path is None else reader.read_file(shard):
+        truth = labels.toarray() if sparse.issparse(labels) else labels
+        calibration.add(engine.scores(features.astype(engine.dtype)), truth, 1.0)
+    return calibration
 
 
 def nodes_of_tree(leaves: int) -> int:

@@ -36,6 +36,8 @@ class Vectors:
     s: Array  # (d,), sum x
     B: Array | None  # (d, p), sum x v'
     t: Array  # (p,), sum v
+    absent: Array  # (d,), sum x v for the v of a label that never came
+    level: float  # the mean of that v
     C: Array | None = None  # (p, p), sum v v'
     sketch: FrequentDirections | None = None  # of sum r r' with v = scale (r - shift)
     signed: bool = False  # whether the sketch is of 0/1 labels
@@ -60,12 +62,14 @@ def vectors(sums: Sums, A: Array, s: Array, *, K: int, weighted: bool, code: Arr
     assert sums.vectors is not None
     t, C, n = sums.vectors, sums.covariance, sums.rows
     if weighted:
-        return Vectors(n, A, s, B, t, C, sums.sketch)
+        assert sums.absent is not None
+        return Vectors(n, A, s, B, t, sums.absent[: len(A)], float(sums.absent[-1] / max(n, 1)), C, sums.sketch)
     one = np.ones(K) if code is None else code @ np.ones(K)  # the code of a label vector of ones
     if C is not None:
         C = (4.0 * C - 2.0 * (np.outer(t, one) + np.outer(one, t)) + n * np.outer(one, one)) / K
     B = None if B is None else (2.0 * B - np.outer(s, one)) / np.sqrt(K)
-    return Vectors(n, A, s, B, (2.0 * t - n * one) / np.sqrt(K), C, sums.sketch, signed=True)
+    level = -1.0 / np.sqrt(K)
+    return Vectors(n, A, s, B, (2.0 * t - n * one) / np.sqrt(K), level * s, level, C, sums.sketch, signed=True)
 
 
 def mean_of(old: Vectors, new: Vectors, share: float) -> Vectors:
@@ -73,7 +77,7 @@ def mean_of(old: Vectors, new: Vectors, share: float) -> Vectors:
     if old.sketch is not None:
         return new
     parts: dict[str, Any] = {}
-    for name in ("B", "t", "C"):
+    for name in ("B", "t", "C", "absent", "level"):
         a, b = getattr(old, name), getattr(new, name)
         parts[name] = None if b is None else a + share * (b - a)
     return replace(new, **parts)

@@ -33,6 +33,7 @@ class Sums:
     vectors: Array | None = None  # (p,), sum r
     covariance: Array | None = None  # (p, p), sum r r'
     sketch: FrequentDirections | None = None  # of sum r r'
+    absent: Array | None = None  # (d + 1,), sum x v for the v of a label that never came
     losses: Array | None = None  # (candidates,), of the model's predictions
     counts: Array | None = None  # (candidates, 4, J), of a cost of the whole stream
     peaks: dict[str, int] = field(default_factory=dict)  # worker -> most bytes that its process has held
@@ -47,7 +48,7 @@ def total(parts: list[Sums]) -> Sums:
     """The sum of all, added in this order."""
     first, *rest = parts
     out = Sums(first.rows, peaks=dict(first.peaks))
-    for name in ("moments", "products", "vectors", "covariance", "losses", "counts"):
+    for name in ("moments", "products", "vectors", "covariance", "absent", "losses", "counts"):
         value = getattr(first, name)
         if value is not None:
             value = value.copy()
@@ -118,6 +119,7 @@ def collect(job: Pass, blocks: Iterable[tuple[Any, Any]], d: int, K: int) -> Sum
     if job.sketch:
         out.sketch = FrequentDirections(job.sketch, K)
     if job.rule is not None:
+        out.absent = np.zeros(d + 1)
         out.losses = np.zeros(len(job.rule.keeps))
         out.counts = np.zeros((len(job.rule.keeps), *job.rule.memory.shape))
     size = max(1, STRIP // (d + K))
@@ -160,6 +162,7 @@ def _weighted(out: Sums, rule: Rule, X: Any, Y: Any) -> Array:
             out.losses[candidate] += rule.cost.loss(truth, Y_hat).sum()  # type: ignore[index]
         if candidate == rule.current:
             _weigh(rule, truth, Y_hat, delta)
+            out.absent -= X.T @ np.sqrt(_of_absent(truth, Y_hat, delta))
     return np.where(truth, 1.0, -1.0) * np.sqrt(delta)
 
 
@@ -170,6 +173,14 @@ def _weigh(rule: Rule, Y: Array, Y_hat: Array, delta: Array) -> None:
             kernels.memory_weights(rule.memory, Y[t], Y_hat[t], delta[t])
         else:
             rule.cost._weights_row(Y[t], Y_hat[t], rule.weighting, delta[t])
+
+
+def _of_absent(Y: Array, Y_hat: Array, delta: Array) -> Array:
+    """Weights (n,) of a label that is neither there nor predicted: the last such, else the least of all."""
+    silent = (~Y & ~Y_hat)[:, ::-1]
+    last = Y.shape[1] - 1 - silent.argmax(axis=1)
+    weights: Array = np.where(silent.any(axis=1), delta[np.arange(len(Y)), last], delta.min(axis=1))
+    return weights
 
 
 def _with_one(X: Any) -> Any:
