@@ -117,7 +117,10 @@ def test_joined_goes_on_and_is_saved(name, tmp_path):
     np.testing.assert_array_equal(joined.prequential(X, Y), again.prequential(X, Y))
     assert_same_state(joined, again)
     assert joined.n_seen_ == 300
-    assert not hasattr(joined, "joined_")
+    a, b = joined, sites(LEARNERS[name])[0]  # what it was joined from does not stand for it any more
+    forgetful = type(a).load(tmp_path / "joined.csdpp").partial_fit(X, Y)
+    vars(forgetful).pop("joined_", None)
+    np.testing.assert_array_equal(merge(a, b).decision_function(X), merge(forgetful, b).decision_function(X))
 
 
 def test_joined_sites_predict_nearly_as_well_as_one_learner_of_all_rows():

@@ -9,6 +9,7 @@ is the learner that has seen all rows, each with the label vector v that it was 
 """
 
 import copy
+import zlib
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -63,9 +64,9 @@ def merge(model: Any, *others: Any) -> Any:
     *Directions.* With ``encoder="feature"``, a ridge and an intercept: those of CPLST over all rows, which is what the
     online encoder goes towards, from the joint A and B; the spectrum is the mean of the spectra. Otherwise the top
     M + 1 of the mean of U = Q' diag(sigma) Q, weighted by the rows remembered; codes are carried to them by
-    W = A^-1 sum A_i W_i Q_i Q'. The learner keeps the directions it was joined from until it learns a row more
-    (`joined_`, r (d + K) numbers for r directions), so that in whatever order learners are joined the result is the
-    same up to rounding.
+    W = A^-1 sum A_i W_i Q_i Q'. The learner keeps the directions that it was joined from (`joined_`, r (d + K)
+    numbers for r directions), which stand for it until it learns a row more: in whatever order learners are joined,
+    the result is the same up to rounding.
 
     O(d^3 + d^2 K) a learner, and O(r^2 K) for the directions.
 
@@ -96,7 +97,7 @@ def merge(model: Any, *others: Any) -> Any:
         held = _join_held([_held(one) for one in models])
         _join_following(engine, engines, A, B, held)
         if not _from_ridge(engine):
-            out.joined_ = held._asdict()
+            out.joined_ = {"state": _state(engine), **held._asdict()}
     else:
         put_ridge(engine.regressor, A, B)
     engine.calibration.sums = reduce(add, (one.calibration.sums for one in engines))
@@ -221,10 +222,9 @@ def _from_ridge(engine: FollowingEngine) -> bool:
 
 def _held(model: Any) -> Held:
     """What a learner knows of directions; of one that was just joined, those it was joined from."""
-    joined = vars(model).get("joined_")
-    if joined is not None:
-        return Held(**joined)
-    engine = model._engine
+    engine, joined = model._engine, vars(model).get("joined_")
+    if joined is not None and joined["state"] == _state(engine):
+        return Held(joined["Q"], joined["weights"], joined["sums"])
     if not isinstance(engine, FollowingEngine):
         return Held(np.zeros((0, engine.K)), np.zeros(0), np.zeros((len(engine.regressor.W), 0)))
     held = engine.encoder.basis.counts[HELD]
@@ -232,6 +232,11 @@ def _held(model: Any) -> Held:
     if engine.recipe.basis != PBC:
         sums = known(engine.regressor) @ engine.regressor.W[:, :held].astype(np.float64)
     return Held(engine.encoder.directions.astype(np.float64), engine.encoder.spectrum * engine.mass, sums)
+
+
+def _state(engine: Any) -> int:
+    """A checksum that tells whether the learner has changed since."""
+    return zlib.crc32(engine.regressor.W.tobytes())
 
 
 def _join_held(parts: list[Held]) -> Held:
