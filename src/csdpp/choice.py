@@ -35,6 +35,8 @@ class ChoosingEngine:
     patience : int or None
         After so many rows the worst candidate is dropped, after twice as many the next, and so on until one is
         left. None: nobody is dropped.
+    halving : bool
+        Drop not one but half of them each time.
     forgetting : float
         In (0, 1]: the running costs fade by this factor a row.
     scaled : bool
@@ -53,8 +55,16 @@ class ChoosingEngine:
     """
 
     def __init__(
-        self, engines: list[Any], cost: Cost, *, patience: int | None, forgetting: float = 1.0, scaled: bool = False
+        self,
+        engines: list[Any],
+        cost: Cost,
+        *,
+        patience: int | None,
+        forgetting: float = 1.0,
+        scaled: bool = False,
+        halving: bool = False,
     ) -> None:
+        self.halving = halving
         self.engines, self.cost, self.forgetting, self.scaled = engines, cost, forgetting, scaled
         self.live = np.arange(len(engines))
         self.leading = 0
@@ -216,6 +226,12 @@ class ChoosingEngine:
                 chances[rows] = P[place][rows]
         self.keep(left)
 
+    def stand_in(self, places: Array, count: int) -> None:
+        """Be what is left of ``count`` candidates: the engines are those of the candidates ``places``, which rise."""
+        self.live, self.leading = places, int(places[0])
+        self.sums, self.rows = np.zeros(count), np.zeros(count)
+        self.counts = np.zeros((count, *self.counts.shape[1:]), np.int64)
+
     def keep(self, places: Array) -> None:
         """Drop all engines but those of the candidates ``places``, which rise."""
         self.engines = [engine for engine, place in zip(self.engines, self.live, strict=True) if place in places]
@@ -238,8 +254,9 @@ class ChoosingEngine:
         leaders = np.empty(len(losses), np.int64)
         for i, loss in enumerate(losses):
             if self.done == self.next_drop > 0 and racing.sum() > 1:
-                means = np.where(racing, sums, -np.inf)
-                racing[len(means) - 1 - means[::-1].argmax()] = False  # the last of the worst
+                for _ in range(racing.sum() // 2 if self.halving else 1):
+                    means = np.where(racing, sums, -np.inf)
+                    racing[len(means) - 1 - means[::-1].argmax()] = False  # the last of the worst
                 self.next_drop *= 2
             leaders[i] = np.where(racing, sums, np.inf).argmin()
             sums[racing] = self.forgetting * sums[racing] + loss[racing]

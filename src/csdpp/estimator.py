@@ -234,7 +234,7 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         For 1-D classes: (n, classes), rows add up to 1, and the largest is the class predicted.
         """
         check_is_fitted(self)
-        X = self._check_features(X, reset=False, min_rows=0)
+        X = self._check_features(self._known_features(X), reset=False, min_rows=0)
         scores, calibration = self._engine.scores(X), self._engine.calibration
         if self._targets.kind == "multilabel":
             return calibration.chances(scores)
@@ -274,7 +274,7 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         array(['spam', 'work', 'home'], dtype='<U4')
         """
         check_is_fitted(self)
-        X = self._check_features(X, reset=False, min_rows=0)
+        X = self._check_features(self._known_features(X), reset=False, min_rows=0)
         if self._targets.kind != "multilabel":
             raise InvalidInput(f"{self._who}: predict_top needs a learner of (n, K) indicators, not of 1-D classes")
         one_of(self._who, "by", by, ("score", "proba"))

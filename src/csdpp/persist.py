@@ -29,6 +29,7 @@ from csdpp.estimator import OnlineClassifier, code_size
 from csdpp.learner import CSDPP
 from csdpp.rates import Constant
 from csdpp.targets import Targets
+from csdpp.tuning import OnlineTuner
 
 __all__ = ["save", "load", "dumps", "loads", "inspect", "FORMAT"]
 
@@ -39,9 +40,10 @@ Path_ = str | os.PathLike[str]
 FORMAT = 3
 #: Attributes of an engine's parts that came with a format: in older files they are absent, and begin afresh.
 _SINCE = {"calibration": 3}
-LEARNERS: dict[str, type[OnlineClassifier]] = {
+_SINGLE: dict[str, type[OnlineClassifier]] = {
     cls.__name__: cls for cls in (CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection)
 }
+LEARNERS = _SINGLE | {OnlineTuner.__name__: OnlineTuner}
 _SCRATCH = (Work, Turn)
 _DERIVED = {"_adjusted"}  # the next call finds it out again
 _CHANGING = {"block_size", "done", "next_drop", "leading"}  # whole numbers that need not be what the parameters say now
@@ -210,7 +212,22 @@ class _Writer:
             return {"$constant": float(value.rate)}
         if callable(value):
             return {"$given": getattr(value, "__name__", type(value).__name__)}
+        if isinstance(value, list | tuple) and any(isinstance(item, OnlineClassifier) for item in value):
+            return {"$list": [self.learner(item) for item in value]}
         return self.value(value, "a parameter")
+
+    def learner(self, value: Any) -> Any:
+        """A candidate: its class and parameters."""
+        who = type(value).__name__
+        if _SINGLE.get(who) is not type(value):
+            raise InvalidInput(f"csdpp.persist: candidates must be {', '.join(_SINGLE)} to be saved, got {who}")
+        parameters = {k: self.parameter(v) for k, v in value.get_params(deep=False).items()}
+        functions = [k for k, v in parameters.items() if isinstance(v, dict) and "$given" in v]
+        if functions:
+            raise InvalidInput(
+                f"csdpp.persist: candidates must have no functions to be saved, got one as {functions[0]}"
+            )
+        return {"$learner": [who, parameters]}
 
     def value(self, value: Any, where: str) -> Any:
         """Numbers, strings, None, arrays, random states, and containers of them."""
@@ -354,20 +371,7 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
     d = fitted.get("n_features_in_")
     if type(d) is not int or not 0 <= d <= size or not 1 <= targets.K <= size:
         raise _Wrong(f"features and labels must be counted, got {d!r:.80} and {targets.K}")
-    first = "" if "regressor.W" in state else "engines.0."  # of candidates, all are alike
-    W, F = state.get(f"{first}regressor.W"), state.get(f"{first}regressor.F")
-    if (W is None or len(W) != d + bool(model.fit_intercept)) or (
-        model.regressor == "ridge" and (F is None or F.shape != (len(W), len(W)))
-    ):
-        raise _Wrong(f"the regressor must be that of {d} features")
-    held = sum(array.nbytes for array in state.values() if isinstance(array, np.ndarray))
-    M = getattr(model, "n_components", None) if targets.kind == "multilabel" else None
-    M = fitted.get("_fixed_size", None if M is None else code_size(cls.__name__, M, targets.K))
-    if M is not None and not (type(M) is int and 1 <= M <= held // (targets.K * W.itemsize)):
-        raise _Wrong("the directions must be in the file")
-    engine = model._start(d, targets)
-    if isinstance(engine, ChoosingEngine):
-        _drop_candidates(engine, state)
+    engine = _fresh_engine(model, d, targets, state, fitted)
     unused = dict(state)
     _complete(engine, unused, header["format"])
     _put(engine, "", unused)
@@ -394,6 +398,38 @@ def _upgrade(state: dict[str, Any], K: int, intercept: bool) -> None:
             state[f"{prefix}known"] = np.zeros(K)
 
 
+def _fresh_engine(model: Any, d: int, targets: Targets, state: dict[str, Any], fitted: dict[str, Any]) -> Any:
+    """The engine that the numbers go into; nothing much larger than the file is made."""
+    if isinstance(model, OnlineTuner):
+        candidates = model._checked()
+        live = _live(state, np.arange(len(candidates)))
+        for i, place in enumerate(live.tolist()):
+            _check_sizes(candidates[place], d, targets, state, f"engines.{i}.", {})
+        return model._start_with(d, targets, live)
+    # Of candidates that differ in lambda only, all are alike.
+    _check_sizes(model, d, targets, state, "" if "regressor.W" in state else "engines.0.", fitted)
+    engine = model._start(d, targets)
+    if isinstance(engine, ChoosingEngine):
+        engine.keep(_live(state, engine.live))
+    return engine
+
+
+def _check_sizes(
+    model: Any, d: int, targets: Targets, state: dict[str, Any], prefix: str, fitted: dict[str, Any]
+) -> None:
+    """Whether what is large in the state of a learner is in the file."""
+    W, F = state.get(f"{prefix}regressor.W"), state.get(f"{prefix}regressor.F")
+    if (W is None or len(W) != d + bool(model.fit_intercept)) or (
+        model.regressor == "ridge" and (F is None or F.shape != (len(W), len(W)))
+    ):
+        raise _Wrong(f"the regressor must be that of {d} features")
+    held = sum(array.nbytes for array in state.values() if isinstance(array, np.ndarray))
+    M = getattr(model, "n_components", None) if targets.kind == "multilabel" else None
+    M = fitted.get("_fixed_size", None if M is None else code_size(type(model).__name__, M, targets.K))
+    if M is not None and not (type(M) is int and 1 <= M <= held // (targets.K * W.itemsize)):
+        raise _Wrong("the directions must be in the file")
+
+
 def _complete(engine: Any, state: dict[str, Any], version: int) -> None:
     """Add to the state of an older file what it could not have."""
     for path, value in _leaves(engine, ""):
@@ -401,14 +437,14 @@ def _complete(engine: Any, state: dict[str, Any], version: int) -> None:
             state.setdefault(path, value)
 
 
-def _drop_candidates(engine: ChoosingEngine, state: dict[str, Any]) -> None:
-    """Leave those candidates that the file has."""
+def _live(state: dict[str, Any], known: Array) -> Array:
+    """The candidates that the file has, some of the ``known`` ones."""
     live, leading = state.get("live"), state.get("leading")
-    if not isinstance(live, np.ndarray) or live.dtype != engine.live.dtype or live.ndim != 1 or not len(live):
+    if not isinstance(live, np.ndarray) or live.dtype != known.dtype or live.ndim != 1 or not len(live):
         raise _Wrong("the candidates must be numbered")
-    if not np.isin(live, engine.live).all() or (np.diff(live) < 1).any() or leading not in live.tolist():
+    if not np.isin(live, known).all() or (np.diff(live) < 1).any() or leading not in live.tolist():
         raise _Wrong("the candidates must be some of those of the parameters, and the leader one of them")
-    engine.keep(live)
+    return live
 
 
 def _targets(parts: dict[str, Any]) -> Targets:
@@ -506,6 +542,9 @@ def _decode(value: Any, arrays: list[Array]) -> Any:
             return Constant(float(inner))
         case "$given":
             return _Given(inner)
+        case "$learner":
+            who, parameters = inner
+            return _SINGLE[who](**{name: _decode(part, arrays) for name, part in parameters.items()})
     raise _Wrong(f"no value is written {key!r:.80}")
 
 
