@@ -8,9 +8,6 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fastapi import Request, Response
-
-from csdpp.service.guard import NDJSON
 from csdpp.service.rows import Refused
 from csdpp.service.schemas import BODIES, parse
 
@@ -26,13 +23,13 @@ class Bulk:
         self.adapter = BODIES[path][1]
         self.out: list[bytes] = []
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, receive: Any) -> bytes:
         """The lines' answers, in their order."""
-        lines = self._lines(request)
+        lines = self._lines(receive)
         while chunk := await self._chunk(lines):
             results = await self._work(chunk)
             self.out.append(b"".join(map(_line, results)))
-        return Response(b"".join(self.out), media_type=NDJSON)
+        return b"".join(self.out)
 
     async def _chunk(self, lines: AsyncIterator[bytes]) -> list[Any]:
         """The next lines, parsed: items, or why they are none."""
@@ -48,11 +45,14 @@ class Bulk:
                     break
         return chunk
 
-    async def _lines(self, request: Request) -> AsyncIterator[bytes]:
+    async def _lines(self, receive: Any) -> AsyncIterator[bytes]:
         """Lines that are not blank; of their length the limit for a JSON body holds."""
         most, rest = self.service.settings.max_body, bytearray()
-        async for piece in request.stream():
-            *whole, tail = piece.split(b"\n")
+        more = True
+        while more:
+            message = await receive()
+            more = message.get("more_body", False)
+            *whole, tail = message["body"].split(b"\n")
             if whole:
                 rest += whole[0]
                 for line in (bytes(rest), *whole[1:]):
