@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from csdpp import CPLST, CSDPP, PLST, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection
 from csdpp.costs import AnyCost, CountCost
-from csdpp.errors import CsdppError, InvalidParameter
+from csdpp.errors import CsdppError, InvalidInput, InvalidParameter
 from learners import assert_same_state, data
 
 
@@ -25,11 +26,11 @@ BAD_DATA = {
     "NaN in X": (with_value(X, np.nan), Y, "Input X contains NaN (row 3, column 2); features must be finite"),
     "infinity in X": (with_value(X, np.inf), Y, "dtype('float64') (row 3, column 2); features must be finite"),
     "NaN in sparse X": (sparse.csr_array(with_value(X, np.nan)), Y, "Input X contains NaN (row 3, column 2); f"),
-    "text in X": (np.full((40, 7), "a"), Y, "could not convert string to float"),
+    "text in X": (np.full((40, 7), "a"), Y, "; features must be numbers: encode categories"),
     "complex X": (X + 1j, Y, "Complex data not supported; features must be real numbers"),
     "1-D X": (X[:, 0], Y, "Expected 2D array, got 1D array instead; features must be of shape (n, d)"),
-    "3-D X": (X[None], Y, "Found array with dim 3"),
-    "no features": (X[:, :0], Y, "Found array with 0 feature(s)"),
+    "3-D X": (X[None], Y, "; features must be of shape (n, d): one row an example"),
+    "no features": (X[:, :0], Y, "while a minimum of 1 is required by"),
     "huge X": (X * 1e160, Y, "csdpp: features must be at most"),
     "fewer rows in Y": (X, Y[:39], "X and Y must have as many rows, got 40 and 39"),
     "NaN in Y": (X, with_value(Y, np.nan), "Y must hold 0 and 1, got NaN; drop the rows whose labels are missing"),
@@ -99,6 +100,12 @@ def test_bad_data_later_changes_nothing(model, case, call):
     assert_same_state(learned, untouched)
     assert (learned.n_seen_, learned.n_features_in_) == (40, 7)
     np.testing.assert_array_equal(learned.prequential(X, Y), untouched.prequential(X, Y))
+
+
+@pytest.mark.parametrize("model", [*LEARNERS, PLST(2), CPLST(2)], ids=lambda model: type(model).__name__)
+def test_nothing_to_fit_from(model):
+    with pytest.raises(InvalidInput, match=r"0 sample\(s\) .*; fit from at least one row; partial_fit takes none too$"):
+        clone(model).fit(X[:0], Y[:0])
 
 
 def test_unknown_classes_later():

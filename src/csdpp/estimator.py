@@ -401,6 +401,11 @@ _REQUIRED = {
     "Input X contains NaN": "features must be finite numbers: impute what is missing (sklearn.impute), or drop the row",
     "Input X contains infinity": "features must be finite numbers: clip them, or drop the row",
     "Complex data not supported": "features must be real numbers: pass X.real and X.imag as features of their own",
+    "could not convert string to float": "features must be numbers: encode categories (sklearn.preprocessing."
+    "OneHotEncoder) and texts (sklearn.feature_extraction.text) first",
+    "Found array with dim": "features must be of shape (n, d): one row an example",
+    "Found array with 0 feature(s)": "pass at least one feature",
+    "Found array with 0 sample(s)": "fit from at least one row; partial_fit takes none too",
     "Expected 2D array, got 1D array instead": "features must be of shape (n, d). Reshape your data: "
     "X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one feature",
     "Expected 2D array, got scalar array instead": "features must be of shape (n, d). Reshape your data: "
