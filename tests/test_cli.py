@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 
 import csdpp
+<<<<<<< HEAD
 from csdpp import bench, cli, demo
 from csdpp.datasets import REGISTRY, STAND_INS
 from csdpp.errors import CsdppError, FetchError, InvalidParameter
+=======
+from csdpp import bench, cli, demo, experiments
+from csdpp.errors import CsdppError, InvalidParameter
+>>>>>>> def9bca (csdpp reproduce: every table and figure of the paper beside the published ones, on the sets at hand)
 
 SCRIPT = str(Path(sys.executable).with_name("csdpp"))
 
@@ -32,10 +37,11 @@ def _no_terminal(monkeypatch):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What `csdpp demo` and `csdpp bench` call, instead of the work."""
+    """What `csdpp demo`, `csdpp bench` and `csdpp reproduce` call, instead of the work."""
     made = []
     for module in (demo, bench):
         monkeypatch.setattr(module, "run", lambda *args, **options: made.append((args, options)))
+    monkeypatch.setattr(experiments, "reproduce", lambda *args, **options: made.append((args, options)))
     return made
 
 

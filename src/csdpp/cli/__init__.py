@@ -14,6 +14,7 @@ from csdpp.cli._command import Command
 from csdpp.cli._completion import SHELLS, PrintCompletion
 from csdpp.cli._datasets import DATASETS
 from csdpp.cli._demo import DEMO
+from csdpp.cli._reproduce import REPRODUCE
 from csdpp.cli._serve import SERVE
 from csdpp.errors import CsdppError
 
@@ -30,7 +31,13 @@ exit codes: 0 done, 2 something you can mend (one line says what), 130 Ctrl-C"""
 
 
 #: In the order in which `csdpp --help` lists them.
-COMMANDS: dict[str, Command] = {"demo": DEMO, "datasets": DATASETS, "bench": BENCH, "serve": SERVE}
+COMMANDS: dict[str, Command] = {
+    "demo": DEMO,
+    "reproduce": REPRODUCE,
+    "datasets": DATASETS,
+    "bench": BENCH,
+    "serve": SERVE,
+}
 
 
 def make_parser() -> ArgumentParser:
