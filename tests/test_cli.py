@@ -9,14 +9,10 @@ from pathlib import Path
 import pytest
 
 import csdpp
-<<<<<<< HEAD
-from csdpp import bench, cli, demo
+from csdpp import bench, cli, demo, experiments
 from csdpp.datasets import REGISTRY, STAND_INS
 from csdpp.errors import CsdppError, FetchError, InvalidParameter
-=======
-from csdpp import bench, cli, demo, experiments
-from csdpp.errors import CsdppError, InvalidParameter
->>>>>>> def9bca (csdpp reproduce: every table and figure of the paper beside the published ones, on the sets at hand)
+from csdpp.experiments import compare
 
 SCRIPT = str(Path(sys.executable).with_name("csdpp"))
 
@@ -41,7 +37,8 @@ def calls(monkeypatch):
     made = []
     for module in (demo, bench):
         monkeypatch.setattr(module, "run", lambda *args, **options: made.append((args, options)))
-    monkeypatch.setattr(experiments, "reproduce", lambda *args, **options: made.append((args, options)))
+    for module, name in ((experiments, "reproduce"), (compare, "run")):
+        monkeypatch.setattr(module, name, lambda *args, **options: made.append((args, options)))
     return made
 
 

@@ -324,7 +324,7 @@ def reported(tmp_path_factory):
 def test_yeast_is_reproduced(reported):
     report, _ = reported
     count = report.counts
-    assert count["all"] > 100
+    assert count["all"] >= 100
     assert count["agree"] >= 0.8 * count["all"]
     assert count["agree"] + count["better"] >= 0.9 * count["all"]
     assert report.pairs.hold >= 0.9 * report.pairs.all

@@ -15,6 +15,7 @@ from csdpp.cli._completion import SHELLS, PrintCompletion
 from csdpp.cli._datasets import DATASETS
 from csdpp.cli._demo import DEMO
 from csdpp.cli._reproduce import REPRODUCE
+from csdpp.cli._run import RUN
 from csdpp.cli._serve import SERVE
 from csdpp.errors import CsdppError
 
@@ -33,6 +34,7 @@ exit codes: 0 done, 2 something you can mend (one line says what), 130 Ctrl-C"""
 #: In the order in which `csdpp --help` lists them.
 COMMANDS: dict[str, Command] = {
     "demo": DEMO,
+    "run": RUN,
     "reproduce": REPRODUCE,
     "datasets": DATASETS,
     "bench": BENCH,

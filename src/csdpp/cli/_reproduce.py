@@ -29,7 +29,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 REPRODUCE = Command(
-    summary="every table and figure of the paper, ours beside the published",
+    summary="the tables and figures of the paper, beside ours",
     about="""\
 Runs the experiments of the paper, and some beyond it, on the data sets that are
 at hand (below CSDPP_DATA or fetched), and writes report.html: each published

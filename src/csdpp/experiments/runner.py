@@ -64,6 +64,7 @@ def run_all(
             failed.append(outcome)
         clock.done(outcome.key)
         tell(clock.line())
+    tell("")
     return failed
 
 
@@ -128,17 +129,16 @@ def minutes(seconds: float) -> str:
 
 
 def teller(shown: bool) -> Callable[[str], object]:
-    """Says lines on stderr: over each other on a terminal, else one every ten seconds."""
+    """Says lines on stderr: over each other on a terminal, where "" wipes the last; else one every ten seconds."""
     terminal = sys.stderr.isatty()
     last = [float("-inf")]
 
     def tell(line: str) -> None:
         now = time.monotonic()
-        if not shown or now - last[0] < (0.1 if terminal else 10.0):
+        if not shown or (line and now - last[0] < (0.1 if terminal else 10.0)) or not (line or terminal):
             return
         last[0] = now
-        end = "" if terminal else "\n"
-        print(f"\r{line:<78}" if terminal else line, end=end, file=sys.stderr, flush=True)
+        print(f"\r{line:<78}\r" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
     return tell
 

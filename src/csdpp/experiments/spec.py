@@ -37,22 +37,8 @@ SETS = {
 REPEATS, ORDERS = 15, 50
 
 _MEASURES = ("prequential", "timed", "split", "hindsight", "regret")
-_FIELDS = set(
-    [
-        "title",
-        "section",
-        "about",
-        "sets",
-        "shares",
-        "noises",
-        "costs",
-        "measure",
-        "orders",
-        "published",
-        "lines",
-        "sizes",
-    ]
-)
+_FIELDS = {"title", "section", "about", "sets", "shares", "sizes", "noises", "costs", "measure", "orders", "lines"}
+_FIELDS |= {"published"}
 
 
 @dataclass(frozen=True)

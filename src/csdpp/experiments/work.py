@@ -99,16 +99,22 @@ def prepared(name: str, seed: int, noise: float = 0.0, rows: int | None = None, 
     rng = np.random.default_rng(seed)
     whole = _scaled(name)
     places = rng.permutation(whole.X.shape[0])[:rows]
-    X, Y = whole.X[places], whole.Y[places]
-    if noise:
-        Y = _dense(Y).copy()
-        relevant = Y == 1
-        Y[relevant] = rng.random(np.count_nonzero(relevant)) >= noise
+    X, Y = whole.X[places], hidden(whole.Y[places], noise, rng)
     names = whole.label_names
     if order is not None:
         columns = np.random.default_rng(order).permutation(Y.shape[1])
         Y, names = Y[:, columns], tuple(names[i] for i in columns)
     return Dataset(X, Y, whole.feature_names, names, whole.name)
+
+
+def hidden(Y: Any, noise: float, rng: np.random.Generator) -> Any:
+    """Y without each of its positives with probability ``noise``; Y itself without noise."""
+    if not noise:
+        return Y
+    left = _dense(Y).copy()
+    relevant = left == 1
+    left[relevant] = rng.random(np.count_nonzero(relevant)) >= noise
+    return left
 
 
 # ---- learners
@@ -176,7 +182,7 @@ def _naively(run: Run, X: Any, Y: Any) -> Callable[[Any, Any], Array]:
         if basis == "binary relevance":
             return naive.run(naive.BinaryRelevance(d, K, regressor).step, X, Y)
         M = code_size("reproduce", run.share, K) if run.share is not None else K
-        return naive.run(naive.CSDPP(d, K, M, "hamming", basis, regressor, 2.0).step, X, Y)
+        return naive.run(naive.CSDPP(d, K, M, "hamming", basis, regressor).step, X, Y)
 
     return predict
 
