@@ -119,6 +119,23 @@ def test_from_a_file_by_its_ending_and_several_in_turn(tmp_path):
         stream(tmp_path / "gone.svm")
 
 
+def test_yeast_streams_from_rivers_wheel_where_no_files_are_there(monkeypatch, tmp_path):
+    pytest.importorskip("river")
+    monkeypatch.delenv("CSDPP_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert sum(map(len, stream("yeast", skip_rows=417))) == 2000
+    with pytest.raises(MissingData, match="csdpp datasets fetch scene"):
+        stream("scene")
+
+
+def test_what_a_reader_does_not_know_is_refused():
+    message = "stream: jsonl has the options encoding, got 'labels'; leave it out"
+    with pytest.raises(InvalidParameter, match=message):
+        stream(io.StringIO(""), format="jsonl", labels=["a"])
+    with pytest.raises(InvalidParameter, match=r"load: csv has the options delimiter, .*, got 'n_features'"):
+        load(__file__, format="csv", n_features=3)
+
+
 def test_sets_and_stand_ins_by_name(data_dir):
     found = list(stream("scene", root=data_dir, block_rows=1000))
     assert [(block.first_row, len(block)) for block in found] == [(0, 1000), (1000, 211), (1211, 1000), (2211, 196)]

@@ -14,9 +14,9 @@ PAUSE = 0.1  # seconds between two pictures of the bar
 class ProgressBar:
     """One line on a terminal, gone when the run is over or an exception flies."""
 
-    def __init__(self, n: int, shown: bool | None, *, unit: str = "rows") -> None:
+    def __init__(self, n: int | None, shown: bool | None, *, unit: str = "rows") -> None:
         terminal = sys.stderr is not None and sys.stderr.isatty()
-        self.shown = n > 0 and sys.stderr is not None and (terminal if shown is None else bool(shown))
+        self.shown = n != 0 and sys.stderr is not None and (terminal if shown is None else bool(shown))
         self.n, self.unit, self.written = n, unit, 0
         self.since: tuple[float, int] | None = None  # the end of the first step, which may have had to compile
         self.drawn = -np.inf
@@ -49,8 +49,14 @@ class ProgressBar:
         self.written = len(line)
 
 
-def _line(n: int, done: int, name: str, average: float, rate: float | None, width: int, unit: str = "rows") -> str:
+def _line(
+    n: int | None, done: int, name: str, average: float, rate: float | None, width: int, unit: str = "rows"
+) -> str:
     """The bar in at most ``width`` characters; what matters least goes first. Plain ASCII but for the name."""
+    if n is None:  # nobody knows where it ends
+        pieces = [f"{done:,} {unit}", f"{name} {average:.4f}" if done and name else ""]
+        pieces += [f"{rate:,.0f} {unit.split()[0]}/s"] if rate else []
+        return "  ".join(filter(None, pieces))[:width]
     pieces = [f"{done / n:4.0%}", f"{name} {average:.4f}" if done and name else ""]
     if rate:
         minutes, seconds = divmod(round((n - done) / rate), 60)

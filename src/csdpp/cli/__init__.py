@@ -17,6 +17,7 @@ from csdpp.cli._demo import DEMO
 from csdpp.cli._reproduce import REPRODUCE
 from csdpp.cli._run import RUN
 from csdpp.cli._serve import SERVE
+from csdpp.cli._streams import INFO, PREDICT, TRAIN, UPDATE
 from csdpp.errors import CsdppError
 
 _ABOUT = """\
@@ -26,6 +27,8 @@ _EXAMPLES = """\
 examples:
   csdpp demo                      compare learners on real data, in seconds
   csdpp demo --rows 500 --seed 1  the same on fewer rows, in another order
+  csdpp train tags.csdpp a.jsonl  learn a file, or a pipe
+  csdpp predict tags.csdpp b.csv  tag another
   csdpp COMMAND --help            what a command does, and its options
 
 exit codes: 0 done, 2 something you can mend (one line says what), 130 Ctrl-C"""
@@ -36,6 +39,10 @@ COMMANDS: dict[str, Command] = {
     "demo": DEMO,
     "run": RUN,
     "reproduce": REPRODUCE,
+    "train": TRAIN,
+    "update": UPDATE,
+    "predict": PREDICT,
+    "info": INFO,
     "datasets": DATASETS,
     "bench": BENCH,
     "serve": SERVE,

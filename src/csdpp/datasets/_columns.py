@@ -105,7 +105,7 @@ def chosen(
     labels: Any, prefix: Any, features: Any, id_column: Any, labelled: bool, known_x: Any, known_y: Any
 ) -> Choice:
     """What is wanted, where names that are known beforehand say it too."""
-    if labelled and labels is None and not prefix:
+    if labelled and labels is None:
         labels = known_y or None
     choice = Choice(labels, prefix, features, id_column, labelled)
     choice.check("stream")

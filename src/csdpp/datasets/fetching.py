@@ -183,11 +183,10 @@ def _shown(name: str, progress: bool | None) -> Iterator[Told]:
 
     def told(done: int, total: int | None) -> None:
         nonlocal bar
-        if bar is None and total:
-            bar = ProgressBar(total // 1000, progress, unit=f"kB of {name}")
+        if bar is None:
+            bar = ProgressBar(None if total is None else max(1, total // 1000), progress, unit=f"kB of {name}")
             bar.__enter__()
-        if bar is not None:
-            bar.update(min(done // 1000, bar.n), "", 0.0)
+        bar.update(done // 1000 if total is None else min(done // 1000, max(1, total // 1000)), "", 0.0)
 
     try:
         yield told

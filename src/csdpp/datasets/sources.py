@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import Parameter, signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,7 +87,9 @@ def load(
     if isinstance(source, str) and plain_name(source) in REGISTRY:
         return load_named(source, root, **options)
     paths = _files("load", source)
-    return _format("load", paths[0], format, options).load(paths, **options)
+    chosen = _format("load", paths[0], format, options)
+    _check_options("load", chosen, options, set(_keywords(chosen.load)))
+    return chosen.load(paths, **options)
 
 
 def stream(
@@ -143,7 +146,13 @@ def stream(
     else:
         sources: list[Any]
         if isinstance(source, str) and plain_name(source) in REGISTRY:
-            arffs, xml = find(source, root, "stream")
+            try:
+                arffs, xml = find(source, root, "stream")
+            except MissingData:
+                if plain_name(source) != "yeast":
+                    raise
+                found = arranged(blocks_of(load_named(source, root), block_rows), labelled, *known)  # river's wheel
+                return _from_row(found, int(skip_rows))
             sources, format = list(arffs), "mulan"
             options = {"xml": xml, "corrections": entry(source).corrections, **options}
         elif isinstance(source, str) and source == "-":
@@ -153,9 +162,34 @@ def stream(
         else:
             sources = list(_files("stream", source))
         chosen = _format("stream", sources[0], format, options)
+        _check_options("stream", chosen, options, {*_keywords(chosen.load)} - {"name"})
         options = {"labelled": labelled, "feature_names": known[0], "label_names": known[1], **options}
         found = _in_turn(chosen, sources, int(block_rows), options)
     return _from_row(found, int(skip_rows))
+
+
+def format_of(source: Any, format: str | None, options: Mapping[str, Any]) -> str | None:
+    """The name of the format in which `stream` would read the source; None for a set or stand-in by name."""
+    if isinstance(source, str) and (source.lower() in STAND_INS or plain_name(source) in REGISTRY):
+        return None
+    if not isinstance(source, str | Path) and not hasattr(source, "readline"):
+        source = next(iter(source))
+    chosen = _format("stream", Path(source) if isinstance(source, str) else source, format, dict(options))
+    return next(name for name, one in FORMATS.items() if one is chosen)
+
+
+def _keywords(call: Callable[..., Any]) -> list[str]:
+    """Names of its parameters but the first."""
+    return [name for name, given in signature(call).parameters.items() if given.kind != Parameter.VAR_KEYWORD][1:]
+
+
+def _check_options(who: str, format: Format, options: dict[str, Any], known: set[str]) -> None:
+    """Refuse what the reader of a format does not know."""
+    if odd := [name for name in options if name not in known]:
+        name = next(name for name, one in FORMATS.items() if one is format)
+        raise InvalidParameter(
+            f"{who}: {name} has the options {', '.join(sorted(known))}, got {odd[0]!r}; leave it out"
+        )
 
 
 def _in_turn(format: Format, sources: list[Any], rows: int, options: dict[str, Any]) -> Iterator[Block]:

@@ -1,0 +1,141 @@
+"""What the command line costs: `csdpp predict` of a million rows beside the library's calls.
+
+    python benchmarks/pipes.py --record
+
+writes the table into docs/pipes.md and benchmarks/results/pipes.json. Takes 1 GB of disk in the temporary folder.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import csdpp
+from csdpp import CSDPP
+from csdpp.datasets import make_stream
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "pipes.md"
+RESULTS = ROOT / "benchmarks" / "results" / "pipes.json"
+THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+BEGIN, END = "<!-- predict: python benchmarks/pipes.py --record -->", "<!-- end of predict -->"
+
+LIBRARY = """
+import json, sys, time
+import numpy as np
+from csdpp import CSDPP
+from csdpp.datasets import stream
+model = CSDPP.load(sys.argv[1])
+rows = list(stream(sys.argv[3], labelled=False, block_rows=1000))  # compiles, too
+model.predict(rows[0].X)
+taken = {}
+start = time.process_time()
+X = np.vstack([block.X for block in stream(sys.argv[2], labelled=False, block_rows=5000)])
+taken["read"] = time.process_time() - start
+start = time.process_time()
+Y = model.predict(X)
+taken["predict"] = time.process_time() - start
+print(json.dumps([taken, int(Y.sum())]))
+"""
+
+
+def write(folder, n, d, K):
+    """A model, its rows as CSV and as Parquet, and a few of them."""
+    import polars
+
+    data = make_stream(5000, d, K, rank=5, random_state=0)
+    names = [f"x{j}" for j in range(d)]
+    model = CSDPP(0.5, cost="f1").fit(data.X, data.Y)
+    model.save(folder / "model")
+    X = np.tile(data.X.round(6), (n // 5000, 1))
+    frame = polars.DataFrame(X, schema=names)
+    for name, rows in (("rows", frame), ("few", frame.head(1000))):
+        rows.write_csv(folder / f"{name}.csv")
+        rows.write_parquet(folder / f"{name}.parquet")
+
+
+def library(folder, ending):
+    """CPU seconds of the library's calls, and how many labels they predict."""
+    command = [
+        sys.executable,
+        "-c",
+        LIBRARY,
+        *(str(folder / name) for name in ("model", f"rows.{ending}", f"few.{ending}")),
+    ]
+    done = subprocess.run(command, env=os.environ | THREADS, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def command(folder, ending, output):
+    """CPU and wall seconds and peak memory of the whole process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    arguments = [
+        "predict",
+        str(folder / "model"),
+        str(folder / f"rows.{ending}"),
+        "--output",
+        str(folder / f"out.{output}"),
+    ]
+    process = subprocess.Popen([sys.executable, "-m", "csdpp", *arguments], env=os.environ | THREADS)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, before
+    return usage.ru_utime + usage.ru_stime, time.perf_counter() - start, usage.ru_maxrss / 1024
+
+
+def predicted(folder, output):
+    """How many labels the answers have."""
+    path = folder / f"out.{output}"
+    if output == "jsonl":
+        with path.open() as file:
+            return sum(len(json.loads(line)["labels"]) for line in file)
+    raw = path.read_bytes().partition(b"\n")[2]
+    return int((np.frombuffer(raw, np.uint8) == ord("1")).sum())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", action="store_true", help="write docs/pipes.md and the results")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder, options.rows, 100, 20)
+        for ending, output in (("csv", "csv"), ("csv", "jsonl"), ("parquet", "csv")):
+            runs = [(library(folder, ending), command(folder, ending, output)) for _ in range(2)]
+            taken = {part: min(found[0][0][part] for found in runs) for part in ("read", "predict")}
+            cpu, wall, peak = (min(found[1][i] for found in runs) for i in range(3))
+            assert runs[0][0][1] == predicted(folder, output), "the command must predict what the library predicts"
+            row = {"from": ending, "to": output, **taken, "command": cpu, "wall": wall, "peak": peak}
+            rows.append(row | {"ratio": (taken["read"] + taken["predict"]) / cpu})
+            print(rows[-1], flush=True)
+    lines = [
+        "| from, to | library: read | library: `predict` | `csdpp predict` | library ÷ command | peak MB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        figures = (
+            f"{row['read']:.2f} | {row['predict']:.2f} | {row['command']:.2f} | {row['ratio']:.2f} | {row['peak']:.0f}"
+        )
+        lines.append(f"| {row['from']}, {row['to']} | {figures} |")
+    table = "\n".join(lines)
+    print(table)
+    if options.record:
+        facts = {"version": csdpp.__version__, "python": platform.python_version(), "rows": options.rows, "runs": rows}
+        RESULTS.write_text(json.dumps(facts, indent=1) + "\n")
+        before, rest = PAGE.read_text().split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()
