@@ -252,10 +252,15 @@ class CSDPP:
         self.rows = 0
         self.rng = np.random.RandomState(seed)
         self.past = []  # of a cost with a memory
+        self.told = np.zeros(K)  # rows that told of each label
 
-    def label_weights(self, y, y_hat):
+    def label_weights(self, y, y_hat, known):
         if self.cost not in ("micro_f1", "macro_f1"):
-            return label_weights(self.cost, self.weighting, y, y_hat)
+            delta = np.zeros(self.K)
+            if known.any():
+                told = y[known].astype(int), y_hat[known]
+                delta[known] = label_weights(self.cost, self.weighting, *told)
+            return delta
         delta = naive_costs.stream_weights(self.cost, self.past, y, y_hat, self.forgetting)
         self.past.append((y, y_hat))
         return np.array(delta)
@@ -266,14 +271,17 @@ class CSDPP:
         return self.o + Q.T @ (self.msg.keep * z)
 
     def step(self, x, y):
-        """Predict y_hat for x, then learn (x, y)."""
+        """Predict y_hat for x, then learn (x, y); where y is NaN nobody knows."""
         s = self.scores(x)
         y_hat = (s >= 0).astype(int)
-        y = np.asarray(y, int)
-        v = np.sqrt(self.label_weights(y, y_hat)) * np.where(y == 1, 1.0, -1.0)
+        y = np.asarray(y, float)
+        known = ~np.isnan(y)
+        v = np.sqrt(self.label_weights(y, y_hat, known)) * np.where(y == 1, 1.0, -1.0)
+        v[~known] = self.o[~known]
         self.t = self.forgetting * self.t + 1
+        self.told = self.forgetting * self.told + known
         if self.reference == "mean":
-            self.o = self.o + (v - self.o) / self.t
+            self.o = self.o + np.where(known, (v - self.o) / np.maximum(self.told, 1e-300), 0.0)
         u, flips = 0.0, ()
         if self.decode == "sample" or self.basis == "none":
             draws = self.rng.random_sample(1 + (min(self.M + 1, self.K) if self.basis == "none" else 0))
@@ -285,9 +293,11 @@ class CSDPP:
         g = self.regressor.gain(x)
         if self.basis == "pbc":
             z = self.H.T @ x
-            self.H = self.H - np.outer(g, z - v)
+            self.H = self.H - np.outer(g, np.where(known, z - v, 0.0))
             if self.encoder == "feature":
-                self.msg.update(self.H.T @ x - self.o, eta, max(size, sqrt(z @ z + self.o @ self.o)))
+                self.msg.update(
+                    np.where(known, self.H.T @ x - self.o, 0.0), eta, max(size, sqrt(z @ z + self.o @ self.o))
+                )
             else:
                 self.msg.update(v - self.o, eta, size)
         else:
@@ -297,7 +307,9 @@ class CSDPP:
                 W = self.W @ Q @ self.msg.Q.T
             else:
                 W = np.hstack([self.W, np.zeros((len(x), len(self.msg.Q) - len(Q)))])
-            self.W = W - np.outer(g, W.T @ x - self.msg.Q @ (v - self.o))
+            z = W.T @ x
+            target = np.where(known, v - self.o, self.msg.Q.T @ z)
+            self.W = W - np.outer(g, z - self.msg.Q @ target)
         self.msg.choose_keep(self.decode == "sample", u)
         return y_hat
 
@@ -311,6 +323,7 @@ class BinaryRelevance:
     def step(self, x, y):
         s = self.H.T @ x
         v = np.where(np.asarray(y) == 1, 1.0, -1.0) / sqrt(len(y))
+        v = np.where(np.isnan(y), s, v)
         self.H = self.H - np.outer(self.regressor.gain(x), s - v)
         return (s >= 0).astype(int)
 
@@ -324,6 +337,7 @@ class RandomProjection:
     def step(self, x, y):
         z = self.W.T @ x
         v = np.where(np.asarray(y) == 1, 1.0, -1.0) / sqrt(len(y))
+        v = np.where(np.isnan(y), np.linalg.pinv(self.P) @ z, v)
         self.W = self.W - np.outer(self.regressor.gain(x), z - self.P @ v)
         return (np.linalg.pinv(self.P) @ z >= 0).astype(int)
 
@@ -354,8 +368,11 @@ class CompressedSensing:
         z = self.W.T @ x
         size = self.sparsity if self.sparsity else int(np.ceil(self.labels / max(self.rows, 1)))
         y_hat = (self.pursue(z, size) >= 0.5).astype(int)
-        self.W = self.W - np.outer(self.regressor.gain(x), z - self.A @ np.asarray(y, float))
-        self.rows, self.labels = self.rows + 1, self.labels + int(np.sum(y))
+        known = ~np.isnan(y)
+        target = np.where(known, y, np.linalg.pinv(self.A) @ z)
+        self.W = self.W - np.outer(self.regressor.gain(x), z - self.A @ target)
+        if known.any():
+            self.rows, self.labels = self.rows + 1, self.labels + np.sum(y[known]) * len(y) / known.sum()
         return y_hat
 
 

@@ -148,6 +148,8 @@ def stream_counts(rows, pool):
     tp = fp = fn = total = 0.0
     for y, y_hat, share in rows:
         for k in pool:
+            if y[k] not in (0, 1):
+                continue  # nobody told
             tp += share * (y[k] and y_hat[k])
             fp += share * (y_hat[k] and not y[k])
             fn += share * (y[k] and not y_hat[k])
@@ -165,6 +167,9 @@ def stream_weights(measure, past, y, y_hat, forgetting=1.0):
     before = [(*pair, forgetting**age) for age, pair in enumerate(reversed(past))]
     delta = []
     for k in range(K):
+        if y[k] not in (0, 1):
+            delta.append(0.0)
+            continue
         pool = range(K) if measure == "micro_f1" else [k]
         f1 = {}
         for outcome in ("right", "wrong"):

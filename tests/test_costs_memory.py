@@ -92,7 +92,7 @@ def test_memory_counts_and_fades(forgetting, J):
     Y, Y_hat = labels()
     memory = np.zeros((4, J))
     for y, y_hat in zip(Y, Y_hat, strict=True):
-        kernels.remember_inplace(memory, y, y_hat, forgetting)
+        kernels.remember_inplace(memory, y, y_hat, np.empty(0, bool), forgetting)
     shares = forgetting ** np.arange(len(Y))[::-1]
     kinds = np.stack([Y & Y_hat, ~Y & Y_hat, Y & ~Y_hat, ~Y & ~Y_hat])
     counts = np.einsum("cnk,n->ck", kinds, shares)

@@ -26,6 +26,7 @@ __all__ = ["Calibration", "Reliability", "reliability"]
 Array = NDArray[Any]
 #: The past fades by this factor a row, or by the learner's forgetting if that is less: scores change while it learns.
 FADE = 0.999
+_ALL = np.empty((0, 0), np.bool_)  # every label is known
 
 
 class Calibration:
@@ -43,13 +44,19 @@ class Calibration:
     def __init__(self, K: int) -> None:
         self.sums = np.zeros((6, K))
 
-    def add(self, S: Array, Y: Array, forgetting: float, chances: Array | None = None) -> None:
-        """Take in scores S (n, K) and truth Y (n, K); into ``chances`` (n, K) goes what was thought before each row."""
+    def add(
+        self, S: Array, Y: Array, forgetting: float, chances: Array | None = None, known: Array | None = None
+    ) -> None:
+        """Take in scores S (n, K) and truth Y (n, K), as far as it is ``known`` (n, K).
+
+        Into ``chances`` (n, K) goes what was thought before each row.
+        """
         fade = min(FADE, forgetting)
+        told = _ALL if known is None else known
         if chances is None:
-            tally_rows(self.sums, S, Y, fade)
+            tally_rows(self.sums, S, Y, told, fade)
         else:
-            tally_rows_with_chances(self.sums, S, Y, fade, chances)
+            tally_rows_with_chances(self.sums, S, Y, told, fade, chances)
 
     def add_labels(self, count: int) -> None:
         """Labels of which nothing is known yet, last."""

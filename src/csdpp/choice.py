@@ -170,7 +170,9 @@ class ChoosingEngine:
 
     # ---- learning
 
-    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
+    def learn(
+        self, X: Any, Y: Any, record: bool = False, chances: Array | None = None, known: Array | None = None
+    ) -> tuple[Array, Array]:
         """See `Engine`. Where a candidate fails, none has learned."""
         self._find_scale(X)
         X = self._scaled(X)
@@ -184,8 +186,8 @@ class ChoosingEngine:
         try:
             with Interrupts(wait=before is None) as interrupts:
                 for part in parts:
-                    some = None if chances is None else chances[part]
-                    self._learn_part(X[part], Y[part], Y_hat[part], bound[part], some)
+                    some, told = (None if array is None else array[part] for array in (chances, known))
+                    self._learn_part(X[part], Y[part], told, Y_hat[part], bound[part], some)
                     interrupts.check(part.stop)
         except BaseException:
             if before is not None:
@@ -209,13 +211,15 @@ class ChoosingEngine:
         block = self.regressor.rows_per_block(self.leader.block_size)
         return max(1, _ROWS // block) * block
 
-    def _learn_part(self, X: Any, Y: Any, Y_hat: Array, bound: Array, chances: Array | None) -> None:
+    def _learn_part(
+        self, X: Any, Y: Any, known: Array | None, Y_hat: Array, bound: Array, chances: Array | None
+    ) -> None:
         record = len(bound) > 0
         P: list[Any] = [None if chances is None else np.empty_like(chances) for _ in self.engines]
-        answers = [engine.learn(X, Y, record, p) for engine, p in zip(self.engines, P, strict=True)]
+        answers = [engine.learn(X, Y, record, p, known) for engine, p in zip(self.engines, P, strict=True)]
         truth = Y.toarray() if sparse.issparse(Y) else Y
         given = zip(self.live.tolist(), answers, strict=True)
-        losses = np.column_stack([self._losses(place, truth, labels) for place, (labels, _) in given])
+        losses = np.column_stack([self._losses(place, truth, labels, known) for place, (labels, _) in given])
         leaders, left = self._follow(losses)
         for place in np.unique(leaders):
             rows = leaders == place
@@ -237,13 +241,15 @@ class ChoosingEngine:
         self.engines = [engine for engine, place in zip(self.engines, self.live, strict=True) if place in places]
         self.live = places
 
-    def _losses(self, candidate: int, Y: Array, Y_hat: Array) -> Array:
+    def _losses(self, candidate: int, Y: Array, Y_hat: Array, known: Array | None) -> Array:
         """What each row adds to the running cost of a candidate."""
         if not isinstance(self.cost, StreamCost):
-            losses: Array = self.cost.loss(Y, Y_hat)
+            losses: Array = self.cost.loss(Y, Y_hat, known)
             return losses
         counts = self.counts[candidate]
-        shares = self.cost._shares(counts, self.done, Y, Y_hat)
+        shares = self.cost._shares(counts, self.done, Y, Y_hat, known)
+        if known is not None:
+            Y, Y_hat = Y & known, Y_hat & known
         counts += [np.count_nonzero(a, axis=0) for a in (Y & Y_hat, Y_hat, Y)]
         return shares
 

@@ -40,6 +40,9 @@ class Encoder(Protocol):
 class StandingEncoder(Encoder, Protocol):
     """One that stands still, but for labels that come and go."""
 
+    def complete(self, z: Array, v: Array, known: Array) -> Array:
+        """The code (p,) of a label vector v (K,) whose entries that are not ``known`` are what z (p,) says of them."""
+
     def add_labels(self, W: Array, column: Array, count: int) -> Array:
         """Take in labels whose targets alone would have led to ``column`` (d,) each; W with them."""
 
@@ -187,6 +190,11 @@ class RandomProjection:
         """Z (P+)' (n, K)."""
         return Z @ self.inverse.T
 
+    def complete(self, z: Array, v: Array, known: Array) -> Array:
+        """P v with what is not known from P+ z."""
+        code: Array = self.P @ np.where(known, v, self.inverse @ z)
+        return code
+
     def add_labels(self, W: Array, column: Array, count: int) -> Array:
         """W for ``count`` labels more, whose targets alone would have led to ``column`` (d,) each."""
         new = (_more_columns(self.P, count) / np.sqrt(len(self.P))).astype(self.P.dtype)
@@ -215,6 +223,10 @@ class Identity:
         """Z itself."""
         return Z
 
+    def complete(self, z: Array, v: Array, known: Array) -> Array:
+        """V, or z."""
+        return np.where(known, v, z)
+
     def add_labels(self, W: Array, column: Array, count: int) -> Array:
         """W (d, K) and ``count`` times ``column`` (d,)."""
         return np.hstack([W, np.repeat(column[:, None], count, axis=1)])
@@ -235,6 +247,12 @@ class CompressedSensing:
     def encode(self, V: Array) -> Array:
         """Measurements (n, M) of the positive labels of V (n, K)."""
         return (V > 0.0).astype(self.A.dtype) @ self.A.T
+
+    def complete(self, z: Array, v: Array, known: Array) -> Array:
+        """A y with what is not known from A+ z: a pursuit does not give z back where all of it is right."""
+        answer, *_ = np.linalg.lstsq(self.A, z, rcond=None)
+        code: Array = self.A @ np.where(known, v > 0.0, answer).astype(self.A.dtype)
+        return code
 
     def pursue(self, Z: Array, sizes: NDArray[np.int64]) -> Array:
         """Coefficients less 1/2 (n, K), at most ``sizes`` (n,) labels taken in: positive means predicted."""

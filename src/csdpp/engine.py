@@ -43,6 +43,7 @@ Array = NDArray[Any]
 BASES = {"pbc": PBC, "pbt": PBT, "none": NONE}
 #: Numbers in one strip of scores: bounds the memory of `scores` and `predict`, whatever n and K.
 _STRIP = 1 << 22
+_ALL = np.empty(0, np.bool_)  # all labels of a row are known
 
 
 class Engine(Protocol):
@@ -60,10 +61,13 @@ class Engine(Protocol):
     def regularization(self) -> float:
         """Lambda of the ridge."""
 
-    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
+    def learn(
+        self, X: Any, Y: Any, record: bool = False, chances: Array | None = None, known: Array | None = None
+    ) -> tuple[Array, Array]:
         """Predict and learn row by row: predictions (n, K) made before each row; bound terms (n, 2) or (0, 2).
 
-        ``chances`` (n, K), where given, gets the calibrated chances of each row before it was learned.
+        ``chances`` (n, K), where given, gets the calibrated chances of each row before it was learned. ``known``
+        (n, K), dense, says which labels are told, if not all are; what Y says of the others is False.
         """
 
     @property
@@ -195,9 +199,10 @@ class _BlockEngine:
             yield rows, block, plan
             start = rows.stop
 
-    def _calibrate(self, S: Array, Y: Array, rows: slice, chances: Array | None) -> None:
+    def _calibrate(self, S: Array, Y: Array, rows: slice, chances: Array | None, known: Array | None) -> None:
         """Take in the scores of rows, as they were before these were learned."""
-        self.calibration.add(S, Y, self.regressor.forgetting, None if chances is None else chances[rows])
+        P, told = (None if array is None else array[rows] for array in (chances, known))
+        self.calibration.add(S, Y, self.regressor.forgetting, P, told)
 
     def _strips(self, X: Any) -> Iterator[tuple[slice, Any]]:
         size = max(1, _STRIP // max(self.K, X.shape[1]))
@@ -263,17 +268,20 @@ class FollowingEngine(_BlockEngine):
         self.o = np.zeros(self.K)  # the reference; float64 always: a running mean must not stall
         # Rows learned, the same with forgetting, the mean of v of a label that never came, whether labels were missing.
         self.clock = np.zeros(4)
-        self.known = np.zeros(self.K)  # rows, with forgetting, that told each label; once labels were missing
+        self.known = np.zeros(self.K)  # rows, with forgetting, in which each label was known; in use once one was not
         self.memory = cost._start(self.K)  # of a cost of the whole stream: counts of the rows so far
         self.calibration = Calibration(self.K)
         p = regressor.W.shape[1]
         self.work = make_work(encoder.basis, p)
 
-    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
+    def learn(
+        self, X: Any, Y: Any, record: bool = False, chances: Array | None = None, known: Array | None = None
+    ) -> tuple[Array, Array]:
         """See `Engine`. A user's cost that fails leaves the engine as it was before the call."""
         self.check_magnitude(X)
         before = self._snapshot(X.shape[0]) if self.cost._kind < 0 else None
         rates = self._rates(X.shape[0])
+        told = np.empty((0, self.K), np.bool_) if known is None else known
         Y_hat = np.empty(Y.shape, np.bool_)
         bound = np.empty((len(Y_hat) if record else 0, 2))
         try:
@@ -281,8 +289,8 @@ class FollowingEngine(_BlockEngine):
                 for rows, block, plan in self._blocks(X, self.m):
                     truth, S = _dense(Y[rows]), np.empty((len(block.Z), self.K), self.dtype)
                     with one_blas_thread():
-                        self._run(block, truth, Y_hat[rows], S, bound[rows], rates[rows])
-                    self._calibrate(S, truth, rows, chances)
+                        self._run(block, truth, told[rows], Y_hat[rows], S, bound[rows], rates[rows])
+                    self._calibrate(S, truth, rows, chances, known)
                     self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
                     interrupts.check(rows.stop)
         except BaseException:
@@ -297,7 +305,7 @@ class FollowingEngine(_BlockEngine):
         The regressor, which is large, learns a block after its last call of the cost: it is copied only if there
         may be several blocks.
         """
-        small = {name: vars(self)[name] for name in ("encoder", "o", "clock", "rng", "calibration")}
+        small = {name: vars(self)[name] for name in ("encoder", "o", "clock", "known", "rng", "calibration")}
         if n > 1:
             small["regressor"] = self.regressor
         return copy.deepcopy(small)
@@ -322,15 +330,15 @@ class FollowingEngine(_BlockEngine):
             return np.empty(0)
         return rates_of("csdpp", self.schedule, int(self.clock[STEPS]), n)
 
-    def _run(self, block: Block, Y: Array, Y_hat: Array, S: Array, bound: Array, rates: Array) -> None:
+    def _run(self, block: Block, Y: Array, known: Array, Y_hat: Array, S: Array, bound: Array, rates: Array) -> None:
         """The sequential part: compiled as a whole for built-in costs, row by row for a user's."""
         recipe, basis = self.recipe, self.encoder.basis
         width = 1 + (self.m if recipe.basis == NONE else 0)
         draws = recipe.sampled or recipe.basis == NONE
         uniforms = self.rng.random_sample((len(Y), width)) if draws else np.zeros((len(Y), 1))
         if self.cost._kind >= 0:
-            past = self.o, self.clock, self.memory
-            run_rows(recipe, basis, block, *past, self.work, Y, rates, uniforms, Y_hat, S, bound)
+            past = self.o, self.clock, self.known, self.memory
+            run_rows(recipe, basis, block, *past, self.work, Y, known, rates, uniforms, Y_hat, S, bound)
             return
         strip = len(basis.frame) - self.m
         for first in range(0, len(Y), strip):
@@ -339,9 +347,10 @@ class FollowingEngine(_BlockEngine):
             for i in range(first, last):
                 predict_row(i, first, recipe, basis, block, self.o, self.work, Y_hat[i])
                 S[i] = self.work.s
-                self.cost._weights_row(Y[i], Y_hat[i], recipe.weighting, self.work.delta)
-                state = self.o, self.clock, self.work
-                learn_row(i, first, last, recipe, basis, block, *state, Y[i], rates, uniforms[i], bound)
+                row = known[i] if len(known) else _ALL
+                self.cost._known_weights_row(Y[i], Y_hat[i], row, recipe.weighting, self.work.delta)
+                state = self.o, self.clock, self.known, self.work
+                learn_row(i, first, last, recipe, basis, block, *state, Y[i], row, rates, uniforms[i], bound)
             end_strip(first, recipe, basis, block, self.work)
 
     def _answer(self, features: Any) -> Array:
@@ -434,7 +443,9 @@ class FixedEngine(_BlockEngine):
         self.block_size, self.intercept, self.regularization = block_size, intercept, regularization
         self.calibration = Calibration(K)
 
-    def learn(self, X: Any, Y: Any, record: bool = False, chances: Array | None = None) -> tuple[Array, Array]:
+    def learn(
+        self, X: Any, Y: Any, record: bool = False, chances: Array | None = None, known: Array | None = None
+    ) -> tuple[Array, Array]:
         """See `Engine`. (I + L) E = Z - targets; the codes predicted were E + targets."""
         self.check_magnitude(X)
         Y_hat = np.empty(Y.shape, np.bool_)
@@ -442,19 +453,34 @@ class FixedEngine(_BlockEngine):
         with one_blas_thread(self._large), Interrupts() as interrupts:
             for rows, block, plan in self._blocks(X, 0):
                 truth = _dense(Y[rows])
-                targets = self.encoder.encode(self._vectors(truth))
                 block.absent[:] = -1.0 / np.sqrt(self.K)
-                block.E[:] = solve_lower_inplace(block.L, block.Z - targets, unit=True)
-                S = np.ascontiguousarray(self._decode_rows(block.E + targets, truth))
+                if known is None:
+                    targets = self.encoder.encode(self._vectors(truth))
+                    block.E[:] = solve_lower_inplace(block.L, block.Z - targets, unit=True)
+                    codes = block.E + targets
+                else:
+                    codes = self._run_partial(block, self._vectors(truth), known[rows])
+                S = np.ascontiguousarray(self._decode_rows(codes, truth, None if known is None else known[rows]))
                 Y_hat[rows] = self._decide(S)
-                self._calibrate(S, truth, rows, chances)
+                self._calibrate(S, truth, rows, chances, known)
                 if record:
                     bound[rows, 0] = np.square(block.E).sum(axis=1)
                 self.regressor.close(block, plan, carried=False)
                 interrupts.check(rows.stop)
         return Y_hat, bound
 
-    def _decode_rows(self, codes: Array, truth: Array) -> Array:
+    def _run_partial(self, block: Block, V: Array, known: Array) -> Array:
+        """Fill the errors of rows some of whose labels are not known, one by one, and return the codes predicted.
+
+        The target of an unknown label is what the predicted code says of it.
+        """
+        codes = np.empty_like(block.Z)
+        for i, (v, told) in enumerate(zip(V, known, strict=True)):
+            codes[i] = block.Z[i] - block.L[i, :i] @ block.E[:i]
+            block.E[i] = codes[i] - self.encoder.complete(codes[i], v, told) if told.any() else 0.0
+        return codes
+
+    def _decode_rows(self, codes: Array, truth: Array, known: Array | None) -> Array:
         """Scores of a block whose ``truth`` becomes known row by row."""
         return self.encoder.decode(codes)
 
@@ -504,9 +530,13 @@ class SensingEngine(FixedEngine):
         self.sparsity = sparsity
         self.seen = np.zeros(2)  # rows, and labels on them
 
-    def _decode_rows(self, codes: Array, truth: Array) -> Array:
-        labels = self.seen[1] + np.concatenate(([0.0], np.cumsum(truth.sum(axis=1, dtype=np.float64))))
-        rows = self.seen[0] + np.arange(len(codes) + 1)
+    def _decode_rows(self, codes: Array, truth: Array, known: Array | None) -> Array:
+        counts, ones = truth.sum(axis=1, dtype=np.float64), np.ones(len(codes))
+        if known is not None:  # as many on the labels that are not known; a row of which none is does not count
+            told = known.sum(axis=1)
+            counts, ones = counts * self.K / np.maximum(told, 1), np.minimum(told, 1).astype(np.float64)
+        labels = self.seen[1] + np.concatenate(([0.0], np.cumsum(counts)))
+        rows = self.seen[0] + np.concatenate(([0.0], np.cumsum(ones)))
         scores = self.encoder.pursue(codes, self._sizes(rows[:-1], labels[:-1]))
         self.seen = np.array([rows[-1], labels[-1]])
         return scores

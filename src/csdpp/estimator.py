@@ -53,12 +53,12 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n, d)
-        Y : 0/1 indicators of shape (n, K), dense, sparse or a frame; or 1-D classes of shape (n,)
+        Y : 0/1 indicators of shape (n, K), dense, sparse or a frame; or 1-D classes of shape (n,). NaN: not known
         """
         self._learn(X, Y, None, reset=True)
         return self
 
-    def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, Y: Any, classes: Any = None, *, mask: Any = None) -> Self:
         """Learn the rows of (X, Y) in order, going on from what was learned before.
 
         Parameters
@@ -67,6 +67,9 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
             and `add_features`
         classes : array-like, optional
             In the first call with 1-D targets: all classes that will ever come. With a matrix: label names.
+        mask : dense array or frame (n, K), optional
+            True where a label of Y is known. So is every label that is not NaN. One that is not known moves nothing,
+            and the cost of a row is that of what is known of it.
 
         Notes
         -----
@@ -76,17 +79,24 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         `set_params` between two calls may change ``forgetting``, ``step``, ``rate`` and ``block_size``: they hold from
         the next row on. All other parameters wait for `fit`.
         """
-        self._learn(X, Y, classes, reset=False)
+        self._learn(X, Y, classes, reset=False, mask=mask)
         return self
 
     def prequential(
-        self, X: Any, Y: Any, *, classes: Any = None, return_bound: bool = False, return_proba: bool = False
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        classes: Any = None,
+        mask: Any = None,
+        return_bound: bool = False,
+        return_proba: bool = False,
     ) -> Any:
         """Predict, then learn, row by row; return what was predicted for each row before it was learned.
 
         Parameters
         ----------
-        X, Y, classes : as in `partial_fit`
+        X, Y, classes, mask : as in `partial_fit`
         return_bound : bool
             Also return the two terms of the paper's bound on the cost of each row (n, 2): prediction error and
             reconstruction error (theorems 1 and 3).
@@ -98,13 +108,22 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
         -------
         Predictions in the format of Y; with bound or chances, or both in this order, a tuple of them.
         """
-        positive, *more = self._learn(X, Y, classes, reset=False, record=return_bound, chances=return_proba)
+        options = {"record": return_bound, "chances": return_proba, "mask": mask}
+        positive, *more = self._learn(X, Y, classes, reset=False, **options)
         labels = self._targets.format(positive)
         wanted = [extra for extra, asked in zip(more, (return_bound, return_proba), strict=True) if asked]
         return (labels, *wanted) if wanted else labels
 
     def _learn(
-        self, X: Any, Y: Any, classes: Any, *, reset: bool, record: bool = False, chances: bool = False
+        self,
+        X: Any,
+        Y: Any,
+        classes: Any,
+        *,
+        reset: bool,
+        record: bool = False,
+        chances: bool = False,
+        mask: Any = None,
     ) -> tuple[Any, Any, Any]:
         first = reset or not self.__sklearn_is_fitted__()
         before = dict(vars(self))
@@ -117,7 +136,7 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
                 self._forget_sets()
             X = self._check_features(X, reset=first, min_rows=1 if reset else 0)
             targets = Targets.learn(self._who, Y, classes) if first else self._targets
-            rows = targets.rows(Y)
+            rows, known = targets.read(Y, mask)
             if rows.shape[0] != X.shape[0]:
                 raise InvalidInput(f"{self._who}: X and Y must have as many rows, got {X.shape[0]} and {rows.shape[0]}")
             if first:
@@ -128,7 +147,7 @@ class OnlineClassifier(GrowingSets, ClassifierMixin, BaseEstimator):
             else:
                 self._adjust()
             P = self._room_for_chances(X.shape[0]) if chances else None
-            positive, bound = self._engine.learn(X, rows, record, P)
+            positive, bound = self._engine.learn(X, rows, record, P, known)
             self.n_seen_ += X.shape[0]
         except BaseException as error:
             self.__dict__.clear()

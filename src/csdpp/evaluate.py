@@ -49,6 +49,7 @@ def prequential(
     keep_losses: bool = False,
     progress: bool | None = None,
     label_names: Any = None,
+    mask: Any = None,
 ) -> PrequentialResult:
     """Predict, then learn, row by row over a stream; what was predicted is measured against what came.
 
@@ -81,6 +82,9 @@ def prequential(
         A progress bar on stderr; by default if that is a terminal.
     label_names : sequence of K, optional
         Defaults to the columns of a frame, else to what the model calls the labels.
+    mask : dense array (n, K), optional
+        True where a label of Y is known, as in ``partial_fit``; NaN in Y is not known either. Every figure is of what
+        is known, and rows of which nothing is count for none. Models from elsewhere are given Y as it is.
 
     Returns
     -------
@@ -130,7 +134,8 @@ def prequential(
     if known and X.shape[:1] == Y.shape[:1]:
         model.prequential(_cut(X, slice(0, 0)), _cut(Y, slice(0, 0)))  # which grows by the columns that are new
     targets = model._targets if known else Targets.learn(_WHO, Y)
-    truth = targets.rows(Y)
+    truth, known = targets.read(Y, mask)
+    given = truth if known is None else np.where(known, _dense(truth), np.nan)
     n, K = truth.shape
     if X.shape[:1] != (n,):
         raise InvalidInput(f"{_WHO}: X and Y must have as many rows, got shapes {X.shape} and {truth.shape}")
@@ -144,13 +149,13 @@ def prequential(
         if ours:  # no rows yet: a fresh model takes note of features and labels, their names and types
             model.prequential(_cut(X, slice(0, 0)), _cut(Y, slice(0, 0)))
         if delays is not None:
-            steps = _late_steps(model, X, truth if ours else Y, truth.shape, delays, classes)
+            steps = _late_steps(model, X, given if ours else Y, truth.shape, delays, classes)
         elif ours and batch_size == 1:
-            steps = _own_steps(model, X, truth, bound)
+            steps = _own_steps(model, X, given, bound)
         else:
-            steps = _other_steps(model, X, truth if ours else Y, truth.shape, batch_size, classes)
+            steps = _other_steps(model, X, given if ours else Y, truth.shape, batch_size, classes)
         for part, Y_hat, terms, seconds in steps:
-            tally.add(part, _dense(truth[part]), Y_hat, terms, seconds)
+            tally.add(part, _dense(truth[part]), None if known is None else known[part], Y_hat, terms, seconds)
             bar.update(part.stop, *tally.running())
     return tally.result(" ".join(repr(model).split()), names)
 
@@ -285,45 +290,55 @@ class _Tally:
         self.sums = np.zeros(len(self.columns))
         self.curves = np.empty((len(checkpoints), len(self.averaged)))
         self.rows = np.empty((n if keep else 0, len(self.averaged)))
-        self.counts = np.zeros((3, K), np.int64)  # tp, predicted, relevant
+        self.counts = np.zeros((4, K), np.int64)  # tp, predicted, relevant, known
+        self.counted = 0  # rows of which anything is known
         self.done, self.seconds, self.first = 0, 0.0, (0, 0.0)
 
-    def add(self, part: slice, Y: Array, Y_hat: Array, terms: Array | None, seconds: float) -> None:
+    def add(
+        self, part: slice, Y: Array, known: Array | None, Y_hat: Array, terms: Array | None, seconds: float
+    ) -> None:
         """Take in the rows of ``part``."""
+        losses = [self._losses(cost, Y, Y_hat, known) for cost in self.costs.values()]
+        if known is None:
+            known = np.ones(Y.shape, np.bool_)
+        else:
+            Y, Y_hat = Y & known, Y_hat & known
+        told: Any = known.any(axis=1)
         both = Y & Y_hat
-        losses = [self._losses(cost, Y, Y_hat) for cost in self.costs.values()]
         samples = _precision_recall_f1(*(np.count_nonzero(a, axis=1) for a in (both, Y_hat, Y)))
         exact = (Y_hat == Y).all(axis=1)
         bound = () if terms is None else terms.T
-        values = np.column_stack([*losses, *bound, *samples.values(), exact])
+        values = np.column_stack([*losses, *bound, *samples.values(), exact]) * told[:, None]
+        counted = self.counted + np.concatenate(([0], np.cumsum(told)))
         running = np.cumsum(np.vstack([self.sums, values]), axis=0)
         inside = (self.checkpoints > part.start) & (self.checkpoints <= part.stop)
         t = self.checkpoints[inside]
         kept = len(self.averaged)
-        self.curves[inside] = running[t - part.start, :kept] / t[:, None]
+        self.curves[inside] = running[t - part.start, :kept] / np.maximum(counted[t - part.start], 1)[:, None]
         if len(self.rows):
-            self.rows[part] = values[:, :kept]
-        self.counts += [np.count_nonzero(a, axis=0) for a in (both, Y_hat, Y)]
+            self.rows[part] = np.where(told[:, None], values[:, :kept], np.nan)
+        self.counts += [np.count_nonzero(a, axis=0) for a in (both, Y_hat, Y, known)]
+        self.counted = int(counted[-1])
         if part.start == 0:
             self.first = part.stop, seconds
         self.sums, self.done, self.seconds = running[-1], part.stop, self.seconds + seconds
 
-    def _losses(self, cost: Cost, Y: Array, Y_hat: Array) -> Array:
+    def _losses(self, cost: Cost, Y: Array, Y_hat: Array, known: Array | None) -> Array:
         if isinstance(cost, StreamCost):
-            return cost._shares(self.counts, self.done, Y, Y_hat)
-        losses: Array = cost.loss(Y, Y_hat)
+            return cost._shares(self.counts[:3], self.counted, Y, Y_hat, known)
+        losses: Array = cost.loss(Y, Y_hat, known)
         return losses
 
     def running(self) -> tuple[str, float]:
         """The name of the first cost and its average so far."""
-        return (self.averaged[0], float(self.sums[0] / self.done)) if self.averaged else ("", 0.0)
+        return (self.averaged[0], float(self.sums[0] / max(self.counted, 1))) if self.averaged else ("", 0.0)
 
     def result(self, model: str, names: Array) -> PrequentialResult:
         """All that was counted, as figures."""
-        tp, predicted, relevant = self.counts
+        tp, predicted, relevant, told = self.counts
         label_figures = _precision_recall_f1(tp, predicted, relevant)
-        pooled_figures = _precision_recall_f1(*self.counts.sum(axis=1, keepdims=True))
-        means = (self.sums / self.n if self.n else np.full(len(self.sums), np.nan)).tolist()
+        pooled_figures = _precision_recall_f1(*self.counts[:3].sum(axis=1, keepdims=True))
+        means = (self.sums / self.counted if self.counted else np.full(len(self.sums), np.nan)).tolist()
         # The first step may have had to compile: it counts for the speed only if there is no other.
         rows, seconds = self.first if self.first[0] < self.n else (0, 0.0)
         speed = (self.n - rows) / (self.seconds - seconds) if self.n else 0.0
@@ -334,7 +349,7 @@ class _Tally:
             scores[f"{name}_micro"] = float(pooled_figures[name][0])
             scores[f"{name}_macro"] = float(label_figures[name].mean())
         scores["subset_accuracy"] = over_rows["subset_accuracy"]
-        counts = {"tp": tp, "fp": predicted - tp, "fn": relevant - tp, "tn": self.n - predicted - relevant + tp}
+        counts = {"tp": tp, "fp": predicted - tp, "fn": relevant - tp, "tn": told - predicted - relevant + tp}
         return PrequentialResult(
             model=model,
             n_rows=self.n,

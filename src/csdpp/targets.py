@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from csdpp.costs import check_mask
 from csdpp.errors import InvalidInput
 
 Array = NDArray[Any]
@@ -70,12 +71,25 @@ class Targets:
         return cls(who, "multilabel", given, matrix.dtype, sparse.issparse(matrix), named)
 
     def rows(self, y: Any) -> Any:
-        """Boolean rows (n, K), dense or CSR, of targets ``y``; in one clear sentence what is wrong with them."""
+        """Boolean rows (n, K), dense or CSR, of targets ``y`` that are all known."""
+        rows, known = self.read(y)
+        if known is not None:
+            raise InvalidInput(f"{self.who}: Y must hold 0 and 1, got NaN; drop the rows whose labels are missing")
+        return rows
+
+    def read(self, y: Any, mask: Any = None) -> tuple[Any, Array | None]:
+        """Boolean rows (n, K), dense or CSR, of targets ``y``, and which of them are known (n, K), None if all are.
+
+        Not known are NaN and where ``mask`` is False; the rows are False there. What is wrong with targets is said in
+        one clear sentence.
+        """
         if (self.kind == "multilabel") != is_matrix(y):
             expected = f"(n, {len(self.classes)}) indicators" if self.kind == "multilabel" else "1-D classes"
             raise InvalidInput(f"{self.who}: Y must be {expected} as in the first call, got shape {np.shape(y)}")
         if self.kind == "multilabel":
-            return self._indicators(y)
+            return self._indicators(y, mask)
+        if mask is not None:
+            raise InvalidInput(f"{self.who}: mask must go with indicators (n, K), got 1-D classes; drop those rows")
         y = flat(self.who, y)
         unknown = np.setdiff1d(y, self.classes)
         if len(unknown):
@@ -84,22 +98,32 @@ class Targets:
                 f"name all classes in the first partial_fit(X, y, classes=...)"
             )
         positive = self.classes[-1:] if self.kind == "binary" else self.classes
-        return y[:, None] == positive[None, :]
+        return y[:, None] == positive[None, :], None
 
-    def _indicators(self, y: Any) -> Any:
+    def _indicators(self, y: Any, mask: Any) -> tuple[Any, Array | None]:
         names = column_names(y)
+        given = None if mask is None else _dense(as_matrix(mask))
         if self.named and names is not None and not np.array_equal(names, self.classes):
             if set(names) != set(self.classes):
                 odd = sorted(set(names.tolist()) ^ set(self.classes.tolist()), key=str)[:5]
                 raise InvalidInput(f"{self.who}: Y must have the label columns of the first call, differs in {odd}")
+            order = [names.tolist().index(name) for name in self.classes.tolist()]
             y = y[list(self.classes)]
+            given = given[:, order] if given is not None and given.shape[1:] == (len(order),) else given
         matrix = as_matrix(y)
         if matrix.shape[1] != len(self.classes):
             raise InvalidInput(
                 f"{self.who}: Y must have {len(self.classes)} label columns as in the first call, "
                 f"got {matrix.shape[1]}; call add_labels first, if there are new ones"
             )
-        return indicators(self.who, matrix)
+        known = None if given is None else check_mask(self.who, given, matrix.shape)
+        if not sparse.issparse(matrix) and matrix.dtype.kind == "f" and (missing := np.isnan(matrix)).any():
+            known = ~missing if known is None else known & ~missing
+        if known is None:
+            return indicators(self.who, matrix), None
+        if sparse.issparse(matrix):
+            return sparse.csr_array(indicators(self.who, matrix)).multiply(known).tocsr(), known
+        return indicators(self.who, np.where(known, matrix, 0)), known
 
     def format(self, positive: Array) -> Any:
         """Boolean predictions (n, K) in the format of the targets."""
@@ -117,7 +141,9 @@ def is_matrix(y: Any) -> bool:
     array = np.asarray(y, dtype=None if hasattr(y, "dtype") or hasattr(y, "columns") else _ragged_safe(y))
     if array.ndim != 2:
         return False
-    return array.shape[1] != 1 or bool(np.isin(array, (0, 1)).all())
+    if array.shape[1] != 1:
+        return True
+    return all(value in (0, 1) or value is None or value != value for value in array[:, 0].tolist())
 
 
 def _ragged_safe(y: Any) -> Any:
@@ -145,6 +171,11 @@ def flat(who: str, y: Any) -> Array:
     return array
 
 
+def _dense(matrix: Any) -> Array:
+    dense: Array = matrix.toarray() if sparse.issparse(matrix) else matrix
+    return dense
+
+
 def column_names(y: Any) -> Array | None:
     """The column names of a pandas or polars frame."""
     return np.asarray(list(y.columns)) if hasattr(y, "columns") else None
@@ -155,6 +186,8 @@ def as_matrix(y: Any) -> Any:
     if sparse.issparse(y):
         return y.tocsr()
     array = np.asarray(y)
+    if array.dtype == object and hasattr(y, "isna"):  # a pandas frame with its own mark for what is missing
+        array = np.where(y.isna(), np.nan, array)
     if array.dtype == object:
         with suppress(TypeError, ValueError):
             array = array.astype(np.float64)

@@ -30,7 +30,7 @@ from csdpp._kernels.msg import (
     open_strip,
 )
 from csdpp._kernels.vectors import INNER, KERNEL, add_rows, clear, copy, corner, dots, identity, put_product
-from csdpp._kernels.weights import WITH_MEMORY, builtin_weights
+from csdpp._kernels.weights import WITH_MEMORY, builtin_weights, known_weights
 
 PBC, PBT, NONE = range(3)
 STEPS, MASS, ABSENT, PARTIAL = range(4)
@@ -135,20 +135,32 @@ def predict_row(i, first, recipe, basis, block, o, work, y_hat):
 
 
 @njit(**KERNEL)
-def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, rates, uniforms, bound):
-    """Learn row i, predicted just before, with the label weights in ``work.delta``; ``rates`` (n,) or (0,)."""
+def learn_row(i, first, last, recipe, basis, block, o, clock, told, work, y, known, rates, uniforms, bound):
+    """Learn row i, predicted just before, with the label weights in ``work.delta``; ``rates`` (n,) or (0,).
+
+    ``known`` (K,) says which labels are told; (0,): all of them. One that is not has weight 0 and moves nothing: its
+    target is its own fit (or, of a code, what this row's code says of it) and its part of c is 0; o stays.
+    """
     K = o.shape[0]
     z, v, c = work.z, work.s, work.c
-    block.absent[i] = -_root_of_absent(v, y, work.delta)
+    partial = known.shape[0] > 0
+    block.absent[i] = -_root_of_absent(v, y, known, work.delta, -clock[ABSENT])
     for k in range(K):
         root = np.sqrt(work.delta[k])
         v[k] = root if y[k] else -root
+    if partial:
+        _put_where_unknown(known, o, v)
     if bound.shape[0] > 0:
         _bound_terms(basis, work, v, o, bound[i])
+    if partial and clock[PARTIAL] == 0.0:
+        clock[PARTIAL] = 1.0
+        told[:] = clock[MASS]
     clock[STEPS] += 1.0
     clock[MASS] = recipe.forgetting * clock[MASS] + 1.0
     clock[ABSENT] += (block.absent[i] - clock[ABSENT]) / clock[MASS]
-    if recipe.mean:
+    if clock[PARTIAL] > 0.0:
+        _move_reference(recipe, known, v, told, o)
+    elif recipe.mean:
         share = 1.0 / clock[MASS]
         for k in range(K):
             o[k] += (v[k] - o[k]) * share
@@ -165,6 +177,8 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, rates, un
             block.E[i, k] = e
             if recipe.feature:
                 c[k] = z[k] - gain * e - o[k]
+        if partial:
+            _clear_where_unknown(known, block.E[i], c)
     rate = rates[i] if rates.shape[0] > 0 else recipe.rate / np.sqrt(clock[MASS])
     eta = rate * recipe.M / K
     msg_step_inplace(basis, work.turn, recipe.M, c, eta, noise, uniforms[1:])
@@ -173,16 +187,76 @@ def learn_row(i, first, last, recipe, basis, block, o, clock, work, y, rates, un
     if recipe.basis != PBC:
         for a in range(basis.counts[HELD]):
             block.E[i, a] = z[a] - work.turn.target[a]
+        if partial:
+            _leave_unknown(i, known, basis, block, work)
     choose_keep_inplace(basis, recipe.M, recipe.sampled, uniforms[0])
 
 
 @njit(**INNER)
-def _root_of_absent(s, y, delta):
-    """Root of the weight of a label that is neither there nor predicted: the last such, else the least of all."""
+def _root_of_absent(s, y, known, delta, before):
+    """Root of the weight of a label that is neither there nor predicted: the last such, else the least of all.
+
+    ``before`` where nothing is known.
+    """
+    partial, least, found = known.shape[0] > 0, 0.0, False
     for k in range(s.shape[0] - 1, -1, -1):
+        if partial and not known[k]:
+            continue
         if not y[k] and s[k] < 0.0:
             return np.sqrt(delta[k])
-    return np.sqrt(delta.min())
+        least = delta[k] if not found else min(least, delta[k])
+        found = True
+    return np.sqrt(least) if found else before
+
+
+@njit(**INNER)
+def _put_where_unknown(known, values, out):
+    for k in range(known.shape[0]):
+        if not known[k]:
+            out[k] = values[k]
+
+
+@njit(**INNER)
+def _clear_where_unknown(known, errors, c):
+    for k in range(known.shape[0]):
+        if not known[k]:
+            errors[k] = 0.0
+            c[k] = 0.0
+
+
+@njit(**INNER)
+def _move_reference(recipe, known, v, told, o):
+    """The mean of each label over the rows ``told`` of it, which fade as all rows do."""
+    partial = known.shape[0] > 0
+    for k in range(o.shape[0]):
+        told[k] *= recipe.forgetting
+        if not partial or known[k]:
+            told[k] += 1.0
+            if recipe.mean:
+                o[k] += (v[k] - o[k]) / told[k]
+
+
+@njit(**INNER)
+def _leave_unknown(i, known, basis, block, work):
+    """The error z - Q t with t = c where known and Q'z where not: e -= Q (Q'z where not known)."""
+    held, width = basis.counts[HELD], basis.counts[WIDTH]
+    on_frame, fit, F = work.on_frame, work.c, work.turn.F
+    if not known.any():
+        clear(block.E[i])
+        return
+    clear(on_frame)
+    for a in range(held):
+        for b in range(width):
+            on_frame[b] += work.z[a] * F[a, b]
+    clear(fit)
+    add_rows(basis.frame[:width], on_frame, 1.0, fit)
+    for k in range(known.shape[0]):
+        if known[k]:
+            fit[k] = 0.0
+    dots(basis.frame[:width], fit, on_frame)
+    for a in range(held):
+        for b in range(width):
+            block.E[i, a] -= F[a, b] * on_frame[b]
 
 
 @njit(**INNER)
@@ -233,20 +307,30 @@ def _bound_terms(basis, work, v, o, out):
 
 
 @njit(**KERNEL)
-def run_rows(recipe, basis, block, o, clock, memory, work, Y, rates, uniforms, Y_hat, S, bound):
-    """Predict, weigh and learn the rows of a block one after the other (built-in costs); S (n, K) gets the scores."""
+def run_rows(recipe, basis, block, o, clock, told, memory, work, Y, known, rates, uniforms, Y_hat, S, bound):
+    """Predict, weigh and learn the rows of a block one after the other (built-in costs); S (n, K) gets the scores.
+
+    ``known`` (n, K), or (0, K) where all labels are.
+    """
     n = Y.shape[0]
     strip = basis.frame.shape[0] - basis.sigma.shape[0]
+    partial = known.shape[0] > 0
+    told_row = np.empty(0, np.bool_)
     for first in range(0, n, strip):
         last = min(first + strip, n)
         start_strip(first, last, recipe, basis, block, work)
         for i in range(first, last):
             predict_row(i, first, recipe, basis, block, o, work, Y_hat[i])
             copy(work.s, S[i])
+            if partial:
+                told_row = known[i]
             if recipe.cost == WITH_MEMORY:
-                memory_weights(memory, Y[i], Y_hat[i], work.delta)
-                remember_inplace(memory, Y[i], Y_hat[i], recipe.forgetting)
+                memory_weights(memory, Y[i], Y_hat[i], told_row, work.delta)
+                remember_inplace(memory, Y[i], Y_hat[i], told_row, recipe.forgetting)
+            elif partial:
+                known_weights(recipe.cost, recipe.weighting, Y[i], Y_hat[i], told_row, work.delta)
             else:
                 builtin_weights(recipe.cost, recipe.weighting, Y[i], Y_hat[i], work.delta)
-            learn_row(i, first, last, recipe, basis, block, o, clock, work, Y[i], rates, uniforms[i], bound)
+            row = uniforms[i]
+            learn_row(i, first, last, recipe, basis, block, o, clock, told, work, Y[i], told_row, rates, row, bound)
         end_strip(first, recipe, basis, block, work)

@@ -57,10 +57,13 @@ def put_lines(sums, a, b):
 
 
 @njit(**INNER)
-def _tally(sums, s, y, fade):
-    """Take in the scores and the truth of one row."""
+def _tally(sums, s, y, known, fade):
+    """Take in the scores and the truth of one row, as far as it is ``known`` (K,); (0,): all of it."""
+    partial = known.shape[0] > 0
     rows, hits, hit_scores, scores, squares, seen = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]
     for k in range(s.shape[0]):
+        if partial and not known[k]:
+            continue
         x = np.float64(s[k])
         hit = 1.0 if y[k] else 0.0
         rows[k] = fade * rows[k] + 1.0
@@ -82,18 +85,24 @@ def put_chances(sums, S, P):
 
 
 @njit(**KERNEL)
-def tally_rows(sums, S, Y, fade):
-    """Take in rows of scores S (n, K) and truth Y (n, K), one after the other. O(K) a row."""
+def tally_rows(sums, S, Y, known, fade):
+    """Take in rows of scores S (n, K) and truth Y (n, K), as far as ``known`` (n, K); (0, 0): all. O(K) a row."""
+    told = np.empty(0, np.bool_)
     for i in range(S.shape[0]):
-        _tally(sums, S[i], Y[i], fade)
+        if known.shape[0] > 0:
+            told = known[i]
+        _tally(sums, S[i], Y[i], told, fade)
 
 
 @njit(**KERNEL)
-def tally_rows_with_chances(sums, S, Y, fade, P):
+def tally_rows_with_chances(sums, S, Y, known, fade, P):
     """The same, and write into P (n, K) the chances of each row by the rows before it."""
     a, b = np.empty(S.shape[1]), np.empty(S.shape[1])
+    told = np.empty(0, np.bool_)
     for i in range(S.shape[0]):
         put_lines(sums, a, b)
         for k in range(S.shape[1]):
             P[i, k] = _chance(a[k], b[k], S[i, k])
-        _tally(sums, S[i], Y[i], fade)
+        if known.shape[0] > 0:
+            told = known[i]
+        _tally(sums, S[i], Y[i], told, fade)

@@ -20,26 +20,35 @@ def _f1(tp, fp, fn):
 
 
 @njit(cache=True, nogil=True)
-def memory_weights(memory, y, y_hat, out):
+def memory_weights(memory, y, y_hat, known, out):
     """Write the weights (K,) of a row: what the measure loses if the label comes out wrong, times the rows so far.
+
+    ``known`` (K,) says which labels are told, and the others weigh nothing; (0,): all of them.
 
     delta = t (F1 with the label right - F1 with it wrong) [/ K for macro], t and F1 with this row in, all other
     labels as predicted. Without t the weights would fade as the memory grows. O(K).
     """
-    K, pooled = y.shape[0], memory.shape[1] == 1
+    K, pooled, partial = y.shape[0], memory.shape[1] == 1, known.shape[0] > 0
     tp, fp, fn = HIT, MISTAKE, MISTAKE
     rows = 1.0
     if pooled:
         tp, fp, fn = tp + memory[TP, 0], fp + memory[FP, 0], fn + memory[FN, 0]
-        rows += (memory[TP, 0] + memory[FP, 0] + memory[FN, 0] + memory[TN, 0]) / K
+        told = K
         for k in range(K):
+            if partial and not known[k]:
+                told -= 1
+                continue
             if y[k] and y_hat[k]:
                 tp += 1.0
             elif y[k]:
                 fn += 1.0
             elif y_hat[k]:
                 fp += 1.0
+        rows = told / K + (memory[TP, 0] + memory[FP, 0] + memory[FN, 0] + memory[TN, 0]) / K
     for k in range(K):
+        if partial and not known[k]:
+            out[k] = 0.0
+            continue
         if not pooled:
             tp, fp, fn = HIT + memory[TP, k], MISTAKE + memory[FP, k], MISTAKE + memory[FN, k]
             rows = 1.0 + memory[TP, k] + memory[FP, k] + memory[FN, k] + memory[TN, k]
@@ -55,14 +64,16 @@ def memory_weights(memory, y, y_hat, out):
 
 
 @njit(cache=True, nogil=True)
-def remember_inplace(memory, y, y_hat, forgetting):
-    """Fade ``memory`` by ``forgetting`` and count a row in. O(K)."""
-    J = memory.shape[1]
+def remember_inplace(memory, y, y_hat, known, forgetting):
+    """Fade ``memory`` by ``forgetting`` and count in what is known of a row. O(K)."""
+    partial, J = known.shape[0] > 0, memory.shape[1]
     if forgetting != 1.0:
         for j in range(J):
             for kind in range(4):
                 memory[kind, j] *= forgetting
     for k in range(y.shape[0]):
+        if partial and not known[k]:
+            continue
         j = k if J > 1 else 0
         if y[k]:
             memory[TP if y_hat[k] else FN, j] += 1.0

@@ -249,6 +249,41 @@ def builtin_loss(kind, Y, Y_hat, out):
         out[t] = builtin_cost(kind, tp, fp, fn, tn)
 
 
+@njit(cache=True, nogil=True)
+def known_weights(kind, weighting, y, y_hat, known, out):
+    """`builtin_weights` of the row without the labels that are not ``known`` (K,); those weigh nothing."""
+    count = np.count_nonzero(known)
+    out[:] = 0.0
+    if count == 0:
+        return
+    truth, answer, weights = np.empty(count, np.bool_), np.empty(count, np.bool_), np.empty(count)
+    place = 0
+    for k in range(y.shape[0]):
+        if known[k]:
+            truth[place], answer[place] = y[k], y_hat[k]
+            place += 1
+    builtin_weights(kind, weighting, truth, answer, weights)
+    place = 0
+    for k in range(y.shape[0]):
+        if known[k]:
+            out[k] = weights[place]
+            place += 1
+
+
+@njit(cache=True, nogil=True)
+def known_loss(kind, Y, Y_hat, known, out):
+    """`builtin_loss` of what is ``known`` (n, K); 0 where nothing is."""
+    for t in range(Y.shape[0]):
+        tp, P, predicted, count = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        for k in range(Y.shape[1]):
+            if known[t, k]:
+                tp += Y[t, k] & Y_hat[t, k]
+                P += Y[t, k]
+                predicted += Y_hat[t, k]
+                count += 1
+        out[t] = builtin_cost(kind, tp, predicted - tp, P - tp, count - P - predicted + tp) if count > 0 else 0.0
+
+
 # Any cost on counts. m = i + j of the other mistakes come after k, m uniform on 0..f+g, and given m the
 # misses among them are hypergeometric: sum_{i, j} C(f, i) C(g, j) / (C(f + g, i + j) (f + g + 1)) D(i, j).
 

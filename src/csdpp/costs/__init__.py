@@ -24,7 +24,7 @@ array([0.4, 0.3, 0.2, 0.2])
 
 from typing import Any
 
-from csdpp.costs._base import Cost, resolve_weighting
+from csdpp.costs._base import Cost, check_mask, resolve_weighting
 from csdpp.costs._builtin import F1, Accuracy, Hamming, Rank, RankPublished
 from csdpp.costs._memory import MacroF1, MicroF1, StreamCost
 from csdpp.costs._user import AnyCost, CountCost
@@ -44,6 +44,7 @@ __all__ = [
     "AnyCost",
     "resolve_cost",
     "resolve_weighting",
+    "check_mask",
 ]
 
 NAMED: dict[str, type[Cost]] = {c.name: c for c in (Hamming, F1, Accuracy, Rank, RankPublished, MicroF1, MacroF1)}

@@ -24,6 +24,7 @@ WEIGHTINGS = {
     "mean": kernels.MEAN,
 }
 
+ALL = np.empty(0, np.bool_)  # all labels of a row are known
 CELLS = 2**20  # label entries that are held at a time: CSR rows made dense, candidate predictions
 
 
@@ -34,36 +35,65 @@ class Cost:
     _kind = -1  # which of the compiled costs; -1: a user's, to be asked through _weights_row
     _shared = False  # whether a label's weight is a share of 1 / K
 
-    def loss(self, Y: Any, Y_hat: Any) -> Any:
+    def loss(self, Y: Any, Y_hat: Any, mask: Any = None) -> Any:
         """The cost of each row: (n,) for two (n, K) indicator matrices, a float for two rows (K,).
 
-        0/1 or bool; dense, CSR or a data frame. O(nK).
+        0/1 or bool; dense, CSR or a data frame. ``mask``, a dense array of their shape, says which labels of Y are
+        known: the cost is that of the row without the others, and 0 where none is. O(nK).
         """
         Y, Y_hat, single = _check_labels(self.name, Y, Y_hat)
+        known = check_mask(self.name, mask, Y.shape)
         out = np.empty(Y.shape[0])
         for rows, y, y_hat in _dense_blocks(self.name, Y, Y_hat):
-            self._loss_rows(y, y_hat, out[rows])
+            if known is None:
+                self._loss_rows(y, y_hat, out[rows])
+            else:
+                self._known_loss_rows(y, y_hat, known[rows], out[rows])
         return float(out[0]) if single else out
 
     __call__ = loss
 
-    def weights(self, Y: Any, Y_hat: Any, weighting: str = "ordered") -> Floats:
+    def weights(self, Y: Any, Y_hat: Any, weighting: str = "ordered", mask: Any = None) -> Floats:
         """The label weights δ⁽ᵏ⁾, not square-rooted: dense (n, K), or (K,) for two rows; inputs as in `loss`.
+
+        A label that is not known weighs nothing, and the others what they weigh in the row without it.
 
         O(nK) for the built-in costs: 0.1 ms a row for K = 10⁵ with thousands of mistakes, whatever the
         weighting.
         """
         weighting_id = resolve_weighting(weighting)
         Y, Y_hat, single = _check_labels(self.name, Y, Y_hat)
+        known = check_mask(self.name, mask, Y.shape)
         out = np.empty(Y.shape)
         for rows, y, y_hat in _dense_blocks(self.name, Y, Y_hat):
             for t, row in enumerate(out[rows]):
-                self._weights_row(y[t], y_hat[t], weighting_id, row)
+                told = ALL if known is None else known[rows.start + t]
+                self._known_weights_row(y[t], y_hat[t], told, weighting_id, row)
         return out[0] if single else out
 
     def _loss_rows(self, Y: Bools, Y_hat: Bools, out: Floats) -> None:
         """Write the costs of n rows into ``out`` (n,)."""
         kernels.builtin_loss(self._kind, Y, Y_hat, out)
+
+    def _known_loss_rows(self, Y: Bools, Y_hat: Bools, known: Bools, out: Floats) -> None:
+        """The same of what is ``known`` (n, K); 0 where nothing is."""
+        if self._kind >= 0:
+            kernels.known_loss(self._kind, Y, Y_hat, known, out)
+            return
+        out[:] = 0.0
+        for t in np.flatnonzero(known.any(axis=1)):
+            self._loss_rows(Y[t : t + 1, known[t]], Y_hat[t : t + 1, known[t]], out[t : t + 1])
+
+    def _known_weights_row(self, y: Bools, y_hat: Bools, known: Bools, weighting_id: int, out: NDArray[Any]) -> None:
+        """`_weights_row` of what is ``known`` (K,), or of all for (0,); the others weigh nothing."""
+        if not len(known):
+            self._weights_row(y, y_hat, weighting_id, out)
+            return
+        weights = np.zeros(int(np.count_nonzero(known)))
+        if len(weights):
+            self._weights_row(y[known], y_hat[known], weighting_id, weights)
+        out[:] = 0.0
+        out[known] = weights
 
     def _weights_row(self, y: Bools, y_hat: Bools, weighting_id: int, out: NDArray[Any]) -> None:
         """Write the weights of one row into ``out`` (K,); validates nothing."""
@@ -92,6 +122,20 @@ class Cost:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def check_mask(who: str, mask: Any, shape: tuple[int, ...]) -> Bools | None:
+    """Which labels are known, as booleans of ``shape``; None if all are.
+
+    >>> check_mask("example", [[1, 1]], (1, 2)) is None, check_mask("example", [1, 0], (1, 2))
+    (True, array([[ True, False]]))
+    """
+    if mask is None:
+        return None
+    known = _as_bool(who, "mask", mask)
+    if known.shape not in (shape, shape[1:]) or (known.ndim == 1 and shape[0] != 1):
+        raise InvalidInput(f"{who}: mask must have the shape of Y, {shape}, got {known.shape}; True means known")
+    return None if known.all() else np.ascontiguousarray(known.reshape(shape))
 
 
 def resolve_weighting(weighting: Any) -> int:

@@ -271,6 +271,20 @@ class AnyCost(_UserCost):
             self._vectorizes = self._try_many(lambda: np.array([self._number(y, row) for row in probe]), m, y, probe)
         return self._vectorizes
 
+    def _known_loss_rows(self, Y: Bools, Y_hat: Bools, known: Bools, out: Floats) -> None:
+        """The function may know its K labels: those not told it gets as neither there nor predicted."""
+        out[:] = 0.0
+        for t in np.flatnonzero(known.any(axis=1)):
+            out[t] = self._at(Y[t] & known[t], (Y_hat[t] & known[t])[None])[0]
+
+    def _known_weights_row(self, y: Bools, y_hat: Bools, known: Bools, weighting_id: int, out: NDArray[Any]) -> None:
+        if not len(known):
+            self._weights_row(y, y_hat, weighting_id, out)
+        elif known.any():
+            self._weights_row(y & known, y_hat & known, weighting_id, out)
+        if len(known):
+            out[~known] = 0.0
+
     def _weights_row(self, y: Bools, y_hat: Bools, weighting_id: int, out: NDArray[Any]) -> None:
         if weighting_id == kernels.ORDERED:
             out[:] = self._along(y, y_hat, np.arange(len(y)))
