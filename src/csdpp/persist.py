@@ -45,7 +45,7 @@ _SINGLE: dict[str, type[OnlineClassifier]] = {
 }
 LEARNERS = _SINGLE | {OnlineTuner.__name__: OnlineTuner}
 _SCRATCH = (Work, Turn)
-_DERIVED = {"_adjusted"}  # the next call finds it out again
+_DERIVED = {"_adjusted", "halving"}  # follows from the parameters, or the next call finds it out again
 _CHANGING = {"block_size", "done", "next_drop", "leading"}  # whole numbers that need not be what the parameters say now
 
 
@@ -187,7 +187,8 @@ def _children(node: Any) -> dict[str, Any] | None:
         return cast(dict[str, Any], node._asdict())
     if type(node).__module__.startswith("csdpp."):
         known = vars(node) if hasattr(node, "__dict__") else {}
-        return {k: v for k, v in known.items() if not isinstance(getattr(type(node), k, None), cached_property)}
+        derived = _DERIVED | {k for k in known if isinstance(getattr(type(node), k, None), cached_property)}
+        return {k: v for k, v in known.items() if k not in derived}
     if isinstance(node, list | tuple) and any(_children(part) is not None for part in node):
         return {str(i): part for i, part in enumerate(node)}
     return None
