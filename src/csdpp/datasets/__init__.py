@@ -10,6 +10,7 @@ from csdpp.datasets.bundled import load_named, load_river_yeast
 from csdpp.datasets.csvfiles import load_csv
 from csdpp.datasets.fetching import fetch
 from csdpp.datasets.jsonlines import load_jsonl
+from csdpp.datasets.mails import read_mails, write_mails
 from csdpp.datasets.mulan import load_meka, load_mulan
 from csdpp.datasets.parquet import from_frame, load_parquet
 from csdpp.datasets.registry import REGISTRY
@@ -40,4 +41,6 @@ __all__ = [
     "STAND_INS",
     "make_stand_in",
     "make_stream",
+    "write_mails",
+    "read_mails",
 ]
