@@ -8,9 +8,10 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from csdpp import CSDPP, OnlineBinaryRelevance
+from csdpp.calibration import reliability
 from csdpp.errors import InvalidParameter
 from csdpp.evaluate import prequential
-from csdpp.plots import plot_costs
+from csdpp.plots import plot_costs, plot_reliability
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +121,25 @@ def test_without_matplotlib(results, monkeypatch):
 def test_refusals(results, arguments, message):
     with pytest.raises(InvalidParameter, match=message):
         plot_costs(**({"results": results} | arguments))
+
+
+# ---------------------------------------------------------------------------------------------- reliability
+
+
+def test_reliability_is_drawn_as_measured(tmp_path):
+    found = reliability([[1, 0], [1, 1]], [[0.9, 0.1], [0.95, 0.4]], bins=4)
+    figure = plot_reliability({"a $1": found, "b": found}, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 5000
+    assert [panel.get_title(loc="left") for panel in figure.axes] == [r"a \$1, ECE 0.212", "b, ECE 0.212"]
+    line = figure.axes[0].get_lines()[1]
+    np.testing.assert_array_equal(line.get_xdata(), found.chance)
+    np.testing.assert_array_equal(line.get_ydata(), found.frequency)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [(({},), "at least one result"), (({"a": reliability([[1]], [[1.0]])}, "a.txt"), r"must end in \.png, \.svg")],
+)
+def test_what_cannot_be_drawn_is_said(given, message):
+    with pytest.raises(InvalidParameter, match=message):
+        plot_reliability(*given)

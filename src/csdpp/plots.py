@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from csdpp.calibration import Reliability
 from csdpp.errors import InvalidParameter
 from csdpp.evaluate import BOUND_TERMS, PrequentialResult
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_costs"]
+__all__ = ["plot_costs", "plot_reliability"]
 
 # Colours that stay apart for the colour-blind (Okabe and Ito), darkest first; dashes keep them apart in grey.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
@@ -87,6 +88,52 @@ def plot_costs(
     )
     if path is not None:
         figure.savefig(path, dpi=200)
+    return figure
+
+
+def plot_reliability(results: Mapping[str, Reliability], path: str | os.PathLike[str] | None = None) -> "Figure":
+    """How often labels came, against the chances that they were given: on the diagonal, chances can be trusted.
+
+    Parameters
+    ----------
+    results : dict of name -> `csdpp.calibration.Reliability`
+        A panel each, in this order; the area of a point is the share of the entries in its bin.
+    path : path that ends in .png, .svg or .pdf, optional
+        Where to save the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("csdpp.plots: plot_reliability needs matplotlib; pip install 'csdpp[plots]'") from None
+    if not results:
+        raise InvalidParameter("plot_reliability: results must hold at least one result, got none")
+    if path is not None and Path(path).suffix not in {".png", ".svg", ".pdf"}:
+        raise InvalidParameter(f"plot_reliability: path must end in .png, .svg or .pdf, got {Path(path).name!r}")
+    columns = min(len(results), 3)
+    rows = ceil(len(results) / columns)
+    figure = Figure(figsize=(2.2 * columns + 0.4, 2.2 * rows + 0.4), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    for panel, (name, result) in zip(panels, results.items(), strict=False):
+        panel.plot([0, 1], [0, 1], color="0.8", linewidth=1.0, zorder=0)
+        shares = result.count / max(result.count.sum(), 1)
+        panel.plot(result.chance, result.frequency, color=_COLOURS[0], linewidth=1.0)
+        panel.scatter(result.chance, result.frequency, s=6 + 150 * shares, color=_COLOURS[0], alpha=0.6, linewidths=0)
+        panel.set_title(f"{_literal(name)}, ECE {result.error:.3f}", fontsize=9, loc="left")
+        panel.set_xlim(-0.02, 1.02)
+        panel.set_ylim(-0.02, 1.02)
+        panel.set_aspect("equal")
+        panel.tick_params(labelsize=8)
+        panel.spines[["top", "right"]].set_visible(False)
+    for panel in panels[len(results) :]:
+        panel.remove()
+    figure.supxlabel("chance", fontsize=9)
+    figure.supylabel("share that came", fontsize=9)
+    if path is not None:
+        figure.savefig(path, dpi=150)
     return figure
 
 
