@@ -60,7 +60,11 @@ def bits(model):
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes, started anew by their nannies when they die."""
-    settings = {"distributed.logging.distributed": "critical", "distributed.worker.memory.terminate": False}
+    settings = {
+        "distributed.logging.distributed": "critical",
+        "distributed.worker.memory.terminate": False,
+        "distributed.deploy.lost-worker-timeout": "10m",  # a nanny on a busy machine is slow, not lost
+    }
     with (
         dask.config.set(settings),
         dask_distributed.LocalCluster(

@@ -34,7 +34,7 @@ class FrequentDirections:
     """
 
     def __init__(self, size: int, K: int) -> None:
-        self.size = size
+        self.size, self.labels = size, K
         self.S: Array = np.zeros((0, K))
         self.shed = 0.0
         self.lost = 0.0  # sum |r|^2 - |S|^2
@@ -43,6 +43,11 @@ class FrequentDirections:
     def nbytes(self) -> int:
         """Of S."""
         return self.S.nbytes
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows that are best added together: few calls cost 2 l^2 K flops each, many rows some 10 t^3."""
+        return int(min(2048, max(256, self.size, (self.size**2 * self.labels / 5.0) ** (1.0 / 3.0))))
 
     def add(self, R: Any) -> None:
         """Take in the rows of R (t, K), dense or CSR."""

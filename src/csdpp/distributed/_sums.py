@@ -19,7 +19,7 @@ from csdpp.costs import Cost, StreamCost
 from csdpp.distributed._sketch import FrequentDirections
 
 Array = NDArray[Any]
-#: Numbers in one strip of rows: bounds the memory of a task beyond its shard and its sums.
+#: Numbers in one strip of rows (of 64 rows at least): bounds the memory of a task beyond its shard and its sums.
 STRIP = 1 << 21
 
 
@@ -122,8 +122,9 @@ def collect(job: Pass, blocks: Iterable[tuple[Any, Any]], d: int, K: int) -> Sum
         out.absent = np.zeros(d + 1)
         out.losses = np.zeros(len(job.rule.keeps))
         out.counts = np.zeros((len(job.rule.keeps), *job.rule.memory.shape))
-    size = max(1, STRIP // (d + K))
     for X, Y in blocks:
+        width = (0 if sparse.issparse(X) else d) + (0 if sparse.issparse(Y) and job.rule is None else K)
+        size = max(64, STRIP // max(width, 64))
         for start in range(0, X.shape[0], size):
             _add_strip(out, job, _with_one(X[start : start + size]), Y[start : start + size])
     out.peaks = {_place(): peak_memory()}
@@ -136,7 +137,7 @@ def _add_strip(out: Sums, job: Pass, X: Any, Y: Any) -> None:
         out.moments += _dense(X.T @ X)
     R = Y.astype(np.float64) if job.rule is None else _weighted(out, job.rule, X, Y)
     if out.sketch is not None:
-        step = max(256, out.sketch.size)
+        step = out.sketch.rows_at_once
         for start in range(0, R.shape[0], step):
             out.sketch.add(R[start : start + step])
     if job.code is not None:
