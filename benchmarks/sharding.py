@@ -234,7 +234,7 @@ def main():
     dask.config.set({"distributed.logging.distributed": "critical", "distributed.deploy.lost-worker-timeout": "10m"})
     with (
         threadpool_limits(1),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         distributed.fit(CSDPP(M), *collection(2000, 2), client=client)  # everything is imported and compiled

@@ -68,7 +68,7 @@ def cluster():
     with (
         dask.config.set(settings),
         dask_distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL"
         ) as local,
         dask_distributed.Client(local, set_as_default=False) as client,
     ):
@@ -504,6 +504,21 @@ def test_search_under_joblib_on_dask(cluster):
         search = GridSearchCV(CSDPP(), grid, scoring=scorer("f1"), cv=3).fit(stream.X, stream.Y)
     alone = GridSearchCV(CSDPP(), grid, scoring=scorer("f1"), cv=3).fit(stream.X, stream.Y)
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+
+
+def test_runs_are_spread_over_a_cluster(cluster):
+    def run(seed):
+        stream = make_stream(100, 5, 4, rank=2, random_state=seed)
+        return seed, float(CSDPP(2).fit(stream.X, stream.Y).decision_function(stream.X).sum()), os.getpid()
+
+    outcomes = {seed: (total, pid) for seed, total, pid in distributed.spread(cluster)(run, range(8))}
+    assert {seed: total for seed, (total, _) in outcomes.items()} == {seed: run(seed)[1] for seed in range(8)}
+    assert os.getpid() not in {pid for _, pid in outcomes.values()}
+    by_address = distributed.spread(cluster.scheduler.address)
+    assert sorted(by_address(abs, [-2, 1])) == [1, 2]
+    assert list(by_address(abs, [])) == []
+    with pytest.raises(InvalidInput, match="expected a scheduler at 'tcp://nowhere', got no answer"):
+        list(distributed.spread("tcp://nowhere")(abs, [1]))
 
 
 # ------------------------------------------------------------------------------------------------- refusals

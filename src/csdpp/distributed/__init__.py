@@ -17,6 +17,7 @@ from csdpp.batch import PLST
 from csdpp.distributed import _learn, _shards
 from csdpp.distributed._predict import decision_function, predict
 from csdpp.distributed._sketch import FrequentDirections
+from csdpp.distributed._spread import spread
 from csdpp.distributed._sums import Pass, Sums
 from csdpp.engine import FollowingEngine
 from csdpp.errors import CsdppError, InvalidInput, InvalidParameter
@@ -24,7 +25,7 @@ from csdpp.estimator import OnlineClassifier, code_size, number, one_of, validat
 from csdpp.merge import merge
 from csdpp.targets import Targets
 
-__all__ = ["fit", "predict", "decision_function", "merge", "FrequentDirections"]
+__all__ = ["fit", "predict", "decision_function", "merge", "spread", "FrequentDirections"]
 
 _WHO = "distributed.fit"
 #: Of the variance of label vectors; above it `fit` warns that the sketch is too small.
