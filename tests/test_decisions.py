@@ -100,6 +100,41 @@ def test_it_pays(cost):
     assert model.averages_[1] == pytest.approx(plain)
 
 
+@pytest.mark.parametrize("cost", ["f1", "micro_f1", "macro_f1", "own"])
+def test_what_is_not_known_gains_nothing(cost):
+    """Rows of which nothing is known change nothing; labels that never were known keep their threshold."""
+    X, Y = data()
+    cost = CountCost(lambda tp, fp, fn, tn: (fp + 2 * fn) / 12) if cost == "own" else cost
+    partial = Y.astype(float)
+    partial[:, 2] = np.nan
+    partial[::3] = np.nan
+    model = OnlineThresholds(OnlineBinaryRelevance(), cost).partial_fit(X, partial)
+    assert not model.gains_[2].any()
+    assert model.places_[2] == MIDDLE
+    told = np.arange(150) % 3 != 0
+    assert (model.n_seen_, model.n_told_) == (150, told.sum())
+    before = copy.deepcopy(model)
+    model.partial_fit(X[:9], Y[:9], mask=np.zeros((9, 6), bool))
+    for name in ("gains_", "places_", "memory_", "sums_", "counts_", "n_told_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(before, name))
+
+
+@pytest.mark.parametrize("cost", ["f1", "micro_f1", "macro_f1"])
+def test_labels_come_and_go(cost, tmp_path):
+    X, Y = data()
+    model = OnlineThresholds(OnlineBinaryRelevance(), cost).partial_fit(X[:80], Y[:80, :4])
+    gains = model.gains_.copy()
+    model.model.drop_labels([1]).add_labels(2)
+    model.save(tmp_path / "m")
+    model = OnlineThresholds.load(tmp_path / "m")
+    assert model.predict(X).shape == (150, 5)
+    np.testing.assert_array_equal(model.gains_[:3], gains[[0, 2, 3]])
+    assert not model.gains_[3:].any()
+    answers = model.partial_fit(X[80:], Y[80:, [0, 2, 3, 4, 5]]).predict(X)
+    assert answers.shape == (150, 5)
+    assert model.gains_[3:].any()
+
+
 def test_formats():
     X, Y = data()
     model = OnlineThresholds(CSDPP(2), "f1")

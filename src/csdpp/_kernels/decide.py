@@ -10,7 +10,7 @@ from numba import njit
 
 from csdpp._kernels.memory import memory_weights, remember_inplace
 from csdpp._kernels.vectors import INNER, KERNEL
-from csdpp._kernels.weights import MARGINAL, WITH_MEMORY, builtin_weights
+from csdpp._kernels.weights import MARGINAL, WITH_MEMORY, builtin_weights, known_weights
 
 #: Bins, and how many of them a unit of log odds has: +-8 in quarters.
 BINS, WIDTH = 65, 4.0
@@ -59,13 +59,19 @@ def gain_row(gains, places, rows, p, y, delta, fade):
 
 
 @njit(**KERNEL)
-def run_decisions(gains, places, memory, done, kind, P, Y, fade, delta, Y_hat):
-    """Decide and learn rows one after the other, for a built-in cost."""
+def run_decisions(gains, places, memory, done, kind, P, Y, known, fade, delta, Y_hat):
+    """Decide and learn rows one after the other, for a built-in cost; ``known`` (n, K), or (0, K) where all is."""
+    partial = known.shape[0] > 0
+    told = np.empty(0, np.bool_)
     for i in range(P.shape[0]):
         decide_rows(places, P[i : i + 1], Y_hat[i : i + 1])
+        if partial:
+            told = known[i]
         if kind == WITH_MEMORY:
-            memory_weights(memory, Y[i], Y_hat[i], delta)
-            remember_inplace(memory, Y[i], Y_hat[i], fade)
+            memory_weights(memory, Y[i], Y_hat[i], told, delta)
+            remember_inplace(memory, Y[i], Y_hat[i], told, fade)
+        elif partial:
+            known_weights(kind, MARGINAL, Y[i], Y_hat[i], told, delta)
         else:
             builtin_weights(kind, MARGINAL, Y[i], Y_hat[i], delta)
         gain_row(gains, places, done + i + 1, P[i], Y[i], delta, fade)
