@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import warnings
 
 import dask
@@ -23,12 +24,14 @@ from csdpp import (
     OnlineBinaryRelevance,
     OnlineCompressedSensing,
     OnlineRandomProjection,
+    cli,
     distributed,
 )
 from csdpp.costs import CountCost, resolve_cost
 from csdpp.datasets import load_named, make_stream
 from csdpp.errors import InvalidInput, InvalidParameter, MissingData
 from csdpp.evaluate import scorer
+from csdpp.experiments import spec, work
 from learners import data
 from streams import STREAMS
 
@@ -519,6 +522,36 @@ def test_runs_are_spread_over_a_cluster(cluster):
     assert list(by_address(abs, [])) == []
     with pytest.raises(InvalidInput, match="expected a scheduler at 'tcp://nowhere', got no answer"):
         list(distributed.spread("tcp://nowhere")(abs, [1]))
+
+
+def test_commands_spread_their_runs(cluster, tmp_path):
+    """The same losses as on one machine, and results that either can go on with."""
+    address = cluster.scheduler.address
+    run = ["run", "yeast", "--rows", "150", "--costs", "f1", "--repeats", "2", "--learners", "cs-dpp", "o-br"]
+    for name, options in (("here", []), ("there", ["--dask", address])):
+        assert cli.main([*run, "--no-progress", "--output", str(tmp_path / name), *options]) == 0
+    tables = [pd.read_csv(tmp_path / name / "costs.csv").drop(columns="rows_per_second") for name in ("here", "there")]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    assert len(tables[0]) == 4
+
+    output = tmp_path / "reproduction"
+    reproduce = ["reproduce", "--only", "noise", "--sets", "yeast", "--repeats", "1", "--output", str(output)]
+    assert cli.main([*reproduce, "--dask", address, "--no-progress"]) == 0
+    with sqlite3.connect(output / "results.sqlite") as connection:
+        made = connection.execute("SELECT key, made_at FROM runs").fetchall()
+        key, cost, loss = connection.execute("SELECT key, cost, loss FROM losses ORDER BY key, cost").fetchone()
+    assert len(made) > 5
+    runs = spec.unique_runs([c for e in spec.experiments(["noise"]) for c in e.cells(["yeast"], 1, 0)])
+    outcome = work.execute(next(one for one in runs if one.key == key))
+    assert outcome.losses[cost] == loss
+    assert cli.main([*reproduce, "--jobs", "1", "--no-progress"]) == 0
+    with sqlite3.connect(output / "results.sqlite") as connection:
+        assert connection.execute("SELECT key, made_at FROM runs").fetchall() == made
+
+
+def test_an_address_without_a_scheduler_is_one_line(capsys, tmp_path):
+    assert cli.main(["run", "yeast", "--rows", "50", "--dask", "tcp://nowhere", "--output", str(tmp_path)]) == 2
+    assert "expected a scheduler at 'tcp://nowhere', got no answer" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------- refusals

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 
 from csdpp import experiments
-from csdpp.cli._command import Command
+from csdpp.cli._command import Command, add_dask, spread_of
 from csdpp.experiments.spec import REPEATS
 
 
@@ -24,6 +24,7 @@ def _add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of all that is drawn (default: %(default)s)")
     parser.add_argument("--jobs", type=int, metavar="J", help="processes (default: one a core)")
+    add_dask(parser)
     parser.add_argument("--export", metavar="FILE", help="also write every result as .parquet or .csv")
     parser.add_argument("--no-progress", action="store_true", help="do not say how far it is")
 
@@ -52,6 +53,7 @@ examples:
         repeats=options.repeats,
         seed=options.seed,
         jobs=options.jobs,
+        spread=spread_of(options),
         export=options.export,
         progress=not options.no_progress,
     ),

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
-from csdpp.cli._command import Command
+from csdpp.cli._command import Command, add_dask, spread_of
 from csdpp.experiments import compare
 
 
@@ -59,6 +59,7 @@ def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--xml", metavar="FILE", help="label names of a Mulan ARFF (default: beside it)")
     parser.add_argument("--labels", nargs="+", metavar="NAME", help="label columns of CSV or Parquet")
     parser.add_argument("--label-prefix", metavar="TEXT", help="how the names of label columns begin")
+    add_dask(parser)
     parser.add_argument(
         "--output",
         default="run-output",
@@ -98,6 +99,7 @@ examples:
         seed=options.seed,
         scale=not options.no_scale,
         permute=not options.keep_order,
+        spread=spread_of(options),
         progress=not options.no_progress,
         **_reading(options),
     ),

@@ -36,16 +36,28 @@ def spread(where: Any = "local") -> Callable[[Callable[[_Item], _Outcome], Seque
     def over(function: Callable[[_Item], _Outcome], items: Sequence[_Item]) -> Iterator[_Outcome]:
         if not items:
             return
+        import dask
         from distributed import as_completed
 
         with ExitStack() as stack:
             client = stack.enter_context(_connected(where)) if isinstance(where, str) else where
-            futures = client.map(function, items, pure=False)
+            # The function may hold the data: sent once, and there again if the worker that has it is lost.
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+                shared = client.submit(_same, function, pure=False)
+            futures = client.map(_call, items, function=shared, pure=False)
             for future in as_completed(futures, loop=client.loop):
                 yield future.result()
                 future.release()
 
     return over
+
+
+def _same(function: Any) -> Any:
+    return function
+
+
+def _call(item: Any, function: Any) -> Any:
+    return function(item)
 
 
 def _connected(where: str) -> Any:

@@ -7,7 +7,7 @@ import json
 import os
 from ast import literal_eval
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -118,6 +118,7 @@ def run(
     seed: int = 0,
     scale: bool = True,
     permute: bool = True,
+    spread: Any = None,
     progress: bool = True,
     **reading: Any,
 ) -> list[Entry]:
@@ -132,7 +133,7 @@ def run(
         a learner of one's own with ``predict`` and ``partial_fit``.
     output : path
         Folder for costs.png, costs.csv and results.json.
-    costs, components, repeats, noise, rows, seed, scale, permute
+    costs, components, repeats, noise, rows, seed, scale, permute, spread
         As in `compare`.
     progress : bool
         Say on stderr what is running.
@@ -163,6 +164,7 @@ def run(
         seed=seed,
         scale=scale,
         permute=permute,
+        spread=spread,
         tell=tell,
     )
     tell("")
@@ -193,6 +195,7 @@ def compare(
     seed: int = 0,
     scale: bool = True,
     permute: bool = True,
+    spread: Any = None,
     tell: Callable[[str], object] = lambda line: None,
 ) -> list[Entry]:
     """Every learner, code size and cost, measured prequentially.
@@ -215,6 +218,8 @@ def compare(
         Features scaled to [0, 1] over the whole set.
     permute : bool
         False keeps the order of the file.
+    spread : callable, optional
+        Another way to map a function over runs than one after the other, such as `csdpp.distributed.spread`.
 
     Examples
     --------
@@ -238,13 +243,40 @@ def compare(
     entries = [
         Entry(name, sizes.get(size) if size else None, {c.name: [] for c in measured}) for name, _, size in places
     ]
-    for repeat in range(repeats):
-        stream = _stream(data, seed + repeat, noise, rows, permute)
-        for (name, kind, size), entry in zip(places, entries, strict=True):
-            tell(f"repetition {repeat + 1} of {repeats}: {name}" + (f", M = {entry.M}" if entry.M else ""))
-            for cost, result in _results(kind, size, measured, stream, seed + repeat, name):
-                entry.results[cost].append(result)
+    jobs = [(repeat, place) for repeat in range(repeats) for place in range(len(places))]
+    measure = _Measure(data, places, measured, seed, noise, rows, permute)
+    found = {}
+    tell(f"0 of {len(jobs)} runs")
+    for job, results in map(measure, jobs) if spread is None else spread(measure, jobs):
+        found[job] = results
+        tell(f"{len(found)} of {len(jobs)} runs, the last: {places[job[1]][0]}")
+    for job in jobs:
+        for cost, result in found[job]:
+            entries[job[1]].results[cost].append(result)
     return entries
+
+
+@dataclass
+class _Measure:
+    """A job, (repetition, place among the learners), to itself and its results: what may be done anywhere."""
+
+    data: Dataset
+    places: list[tuple[str, Kind, Any]]
+    costs: list[Cost]
+    seed: int
+    noise: float
+    rows: int | None
+    permute: bool
+    kept: tuple[int, Dataset] | None = None  # the rows of the last repetition
+
+    def __call__(self, job: tuple[int, int]) -> tuple[tuple[int, int], list[tuple[str, PrequentialResult]]]:
+        repeat, place = job
+        kept = self.kept
+        if kept is None or kept[0] != repeat:
+            kept = repeat, _stream(self.data, self.seed + repeat, self.noise, self.rows, self.permute)
+            self.kept = kept
+        name, kind, size = self.places[place]
+        return job, _results(kind, size, self.costs, kept[1], self.seed + repeat, name)
 
 
 def _results(
