@@ -151,7 +151,8 @@ class Wabbit(Service):
 
     def command(self, port):
         options = f"--daemon --foreground --num_children 1 --port {port} --multilabel_oaa {K} --quiet -b 20"
-        return [self.python, "-m", "vowpalwabbit", *options.split()]
+        run = "import sys, vowpalwabbit; vowpalwabbit.Workspace(arg_list=sys.argv[1:]).run_parser()"
+        return [self.python, "-c", run, *options.split()]
 
 
 # ---- asking

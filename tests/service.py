@@ -51,6 +51,7 @@ def live(folder, **settings):
 
     settings = Settings.of({"folder": str(folder), "port": 0, **settings})
     pipeline = Pipeline(settings)
+    server._warm_up(settings)
     try:
         pipeline.open()
     except BaseException:

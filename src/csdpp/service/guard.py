@@ -218,6 +218,7 @@ class _Call:
         if refused.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         body = refusal_body(refused)
+        headers.append((b"content-length", str(len(body)).encode()))
         await self.send({"type": "http.response.start", "status": refused.status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
