@@ -417,6 +417,9 @@ def test_answers_come_as_rows_come_and_nobody_minds_when_the_reader_leaves(files
         assert process.stderr.read() == b""
         process.stdin.close()
     assert process.returncode == 141
+    closed = f"{sys.executable} -m csdpp info {model} {model} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", closed], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"141\n", b"")
 
 
 def long_stream(path, n=6000):

@@ -4,6 +4,7 @@ What users can mend (a `CsdppError`, a missing extra) is one line on stderr and 
 traceback; Ctrl-C is exit code 130.
 """
 
+import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -83,7 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return 2
         COMMANDS[options.command].call(options)
+        sys.stdout.flush()
         return 0
+    except BrokenPipeError:  # whoever read our output has enough of it, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except CsdppError as error:

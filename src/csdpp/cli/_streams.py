@@ -1,7 +1,6 @@
 """`csdpp train`, `update`, `predict` and `info`."""
 
 import json
-import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
@@ -212,21 +211,17 @@ def _add_predict(parser: ArgumentParser) -> None:
 
 def _predict(options: Namespace) -> None:
     source, reading = _source(options)
-    try:
-        streaming.predict(
-            options.model,
-            source,
-            options.output,
-            output_format=options.output_format,
-            scores=options.scores,
-            top=options.top,
-            block_rows=options.block_rows,
-            progress=False if options.no_progress else None,
-            **reading,
-        )
-    except BrokenPipeError:  # whoever read has enough, such as head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(141) from None
+    streaming.predict(
+        options.model,
+        source,
+        options.output,
+        output_format=options.output_format,
+        scores=options.scores,
+        top=options.top,
+        block_rows=options.block_rows,
+        progress=False if options.no_progress else None,
+        **reading,
+    )
 
 
 _RESUMED = """\

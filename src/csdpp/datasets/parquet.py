@@ -95,15 +95,16 @@ class _Parquet:
 
     def _numbers(self, batch: Any, columns: Columns, first: int) -> tuple[Any, Any, Any]:
         def numbers(places: list[int]) -> NDArray[np.float64]:
-            out = np.empty((len(batch), len(places)))
+            out, types = np.empty((len(batch), len(places))), self.arrow.types
             for i, j in enumerate(places):
                 column, kind = batch.column(columns.names[j]), batch.schema.field(columns.names[j]).type
-                types = self.arrow.types
                 if types.is_boolean(kind):
                     column = column.cast(self.arrow.uint8())
                 elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
                     self._refuse(f"numbers in column {columns.names[j]!r}", str(kind))
-                out[:, i] = column.cast(self.arrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+                if not types.is_float64(kind):
+                    column = column.cast(self.arrow.float64(), safe=False)
+                out[:, i] = column.to_numpy(zero_copy_only=False)
             return out
 
         def refuse(row: int, wanted: str, got: str) -> NoReturn:
