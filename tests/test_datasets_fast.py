@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from csdpp._kernels import text as kernel
-from csdpp.datasets import arff, stream
+from csdpp.datasets import arff, stream, svmlight, xmc
 from csdpp.errors import DataFormatError
 
 HEADER = """\
@@ -111,6 +111,71 @@ def test_both_readers_agree_in_what_they_read_and_in_what_they_say(text, labels,
         patch.setattr(arff.PlainRows, "read", lambda *_: None)
         slow = outcome(text)
     assert fast == slow
+
+
+HEADS = st.sampled_from(
+    ["0", "2", "0,2", "2,0", "1,1", "", " ", "3", "x", "0,", ",0", "-1", "0 ", "1_0", "99999999999"]
+)
+PAIRS = st.sampled_from(
+    [
+        "0:1",
+        "1:0.5",
+        "2:-1e-3",
+        "3:0",
+        "1:0.12345678901234567890",
+        "2:nan",
+        "3:1e999",
+        "4:1",
+        "1:",
+        ":1",
+        "1",
+        "2:1_0",
+        "é:1",
+    ]
+)
+
+
+@given(
+    st.lists(st.builds(lambda head, pairs, end: f"{head} {' '.join(pairs)}{end}", HEADS, st.lists(PAIRS, max_size=3),
+                       st.sampled_from(["", "", " ", " # c", "\t", "\r"])), min_size=1, max_size=4),
+    st.booleans(),
+)  # fmt: skip
+@example(["0:1 1:2", " 1:1", "0,2", "2 3:7"], True)
+@example(["0", "1 "], False)
+def test_both_readers_of_entries_agree(lines, zero_based):
+    text = "\n".join(lines)
+
+    def result(format, header=""):
+        options = {"n_features": 4, "n_labels": 3, "zero_based": zero_based} if format == "svmlight" else {}
+        try:
+            found = list(stream(io.StringIO(header + text), format=format, block_rows=3, **options))
+        except DataFormatError as error:
+            return str(error)
+        assert not any(np.any(block.X.data == 0) for block in found)
+        return [(block.X.toarray().tolist(), block.Y.toarray().tolist()) for block in found]
+
+    for format, header in (("svmlight", ""), ("xmc", f"{len(lines)} 4 3\n")):
+        fast = result(format, header)
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (svmlight, xmc):
+                patch.setattr(module, "read_plain", lambda *_: None)
+            slow = result(format, header)
+        assert fast == slow
+
+
+def test_plain_entries_take_the_fast_way(monkeypatch, tmp_path):
+    for module in (svmlight, xmc):
+        monkeypatch.setattr(module, "read_entries", None)
+    text = "0,2 0:1 3:0.12345678901234567890\n 1:2\n\n2\n1:-1e3 2:5\n"
+    (block,) = stream(io.StringIO("5 4 3\n" + text), format="xmc")
+    np.testing.assert_array_equal(block.X.toarray()[0], [1, 0, 0, 0.12345678901234567890])
+    np.testing.assert_array_equal(block.Y.toarray(), [[1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0]])
+    (block,) = stream(io.StringIO(text), format="svmlight", zero_based=True, n_features=4, n_labels=3)
+    assert len(block) == 4  # an empty line is no row there
+    (tmp_path / "x").write_text("2 4\n0:1\n\n")
+    (tmp_path / "y").write_text("2 3\n0:1 2:1\n\n")
+    (block,) = stream(tmp_path / "x", format="xmc", label_path=tmp_path / "y")
+    assert block.Y.toarray().tolist() == [[1, 0, 1], [0, 0, 0]]
 
 
 def test_plain_rows_take_the_fast_way(monkeypatch):

@@ -9,6 +9,7 @@ to 22 is the quotient or product of two doubles that hold both exactly, so that 
 import numpy as np
 from numba import njit
 
+COLON = ord(":")
 COMMA, NEWLINE, BLANK, OPEN, CLOSE, ASKED = ord(","), ord("\n"), ord(" "), ord("{"), ord("}"), ord("?")
 ZERO, NINE, POINT, PLUS, MINUS, BIG_E, SMALL_E = ord("0"), ord("9"), ord("."), ord("+"), ord("-"), ord("E"), ord("e")
 POWERS = 10.0 ** np.arange(23)  # all of them exact
@@ -218,6 +219,79 @@ def sparse_rows(text, kinds, places, X, Y, odd):
             i += 1
         if i < size and text[i] != NEWLINE:
             return -1, 0
+        row += 1
+        x_ends[row] = x
+        y_ends[row] = y
+    return row, found
+
+
+@njit(cache=True, nogil=True)
+def entry_rows(text, bounds, X, Y, odd):
+    """Rows `label,label index:value ...` (labels and indices rising), one a line, as CSR; as `sparse_rows`.
+
+    Parameters
+    ----------
+    bounds : int64 (5,): features, labels, what features count from, what labels count from, 1 if there are labels
+    odd : int64 (o, 3), written: place among X's entries, start and end of a value that only `float` can read
+    """
+    x_columns, x_values, x_ends = X
+    y_columns, y_ends = Y
+    size = len(text)
+    i = row = found = x = y = 0
+    while i < size:
+        if bounds[4] == 1 and ZERO <= text[i] <= NINE:
+            j = i
+            while j < size and text[j] != BLANK and text[j] != NEWLINE and text[j] != COLON:
+                j += 1
+            before = np.int64(-1)
+            while j == size or text[j] != COLON:  # else the first word is a feature
+                start = i
+                label = np.int64(0)
+                while i < size and ZERO <= text[i] <= NINE and i - start < 10:
+                    label = label * 10 + (text[i] - ZERO)
+                    i += 1
+                label -= bounds[3]
+                if i == start or label <= before or label >= bounds[1]:
+                    return -1, 0
+                before = label
+                y_columns[y] = label
+                y += 1
+                if i == size or text[i] != COMMA:
+                    break
+                i += 1
+            if i < size and before >= 0 and text[i] != BLANK and text[i] != NEWLINE:
+                return -1, 0
+        before = np.int64(-1)
+        while i < size and text[i] != NEWLINE:
+            if text[i] == BLANK:
+                i += 1
+                continue
+            start = i
+            index = np.int64(0)
+            while i < size and ZERO <= text[i] <= NINE and i - start < 10:
+                index = index * 10 + (text[i] - ZERO)
+                i += 1
+            index -= bounds[2]
+            if i in (start, size) or text[i] != COLON or index <= before or index >= bounds[0]:
+                return -1, 0
+            before = index
+            i += 1
+            start = i
+            while i < size and text[i] != BLANK and text[i] != NEWLINE:
+                i += 1
+            if i == start:
+                return -1, 0
+            value, known = _number(text, start, i)
+            if not known:
+                if found == len(odd):
+                    return -1, 0
+                odd[found, 0], odd[found, 1], odd[found, 2] = x, start, i
+                found += 1
+            if not known or value != 0.0:
+                x_columns[x] = index
+                x_values[x] = value
+                x += 1
+        i += 1
         row += 1
         x_ends[row] = x
         y_ends[row] = y

@@ -1,6 +1,7 @@
 """Text of sparse rows, `index:value index:value` and `label,label`, as CSR; what svmlight and the XMC formats share.
 
-All entries of a stretch of lines are converted at once; only where that fails are they looked at one by one.
+Plain rows are read by compiled code. Else all entries of a stretch of lines are converted at once; only where that
+fails are they looked at one by one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from csdpp._kernels import text as text_kernel
 from csdpp.datasets._types import fail, few
 
 
@@ -24,6 +26,41 @@ class Lines(NamedTuple):
     def refuse(self, row: int, wanted: str, got: str) -> NoReturn:
         """Say what was expected in that row."""
         fail(self.path, self.numbers[row], f"expected {wanted}, got {few([got])}")
+
+
+class Bounds(NamedTuple):
+    """Numbers of features and labels, what each counts from, and whether labels stand before features."""
+
+    d: int
+    K: int
+    feature_base: int
+    label_base: int
+    labelled: bool = True
+
+
+def read_plain(rows: Sequence[str], bounds: Bounds) -> tuple[sparse.csr_array, sparse.csr_array] | None:
+    """Features and labels of rows, each a line; None where they have to be read the slow way."""
+    text = "".join(rows)
+    raw = text.encode("utf-8", "surrogatepass")
+    n, entries = len(rows), text.count(":")
+    xs = np.empty(entries, np.int64), np.empty(entries), np.zeros(n + 2, np.int64)
+    ys = np.empty(n + text.count(","), np.int64), np.zeros(n + 2, np.int64)
+    odd = np.empty((entries, 3), np.int64)
+    found, strange = text_kernel.entry_rows(np.frombuffer(raw, np.uint8), np.array(bounds, np.int64), xs, ys, odd)
+    if found != n:
+        return None
+    for place, start, end in odd[:strange].tolist():
+        try:
+            value = _number(raw[start:end].decode())
+        except ValueError:
+            return None
+        if not np.isfinite(value):
+            return None
+        xs[1][place] = value
+    x, y = int(xs[2][n]), int(ys[1][n])
+    X = sparse.csr_array((xs[1][:x], xs[0][:x], xs[2][: n + 1]), (n, bounds.d))
+    X.eliminate_zeros()
+    return X, sparse.csr_array((np.ones(y, np.uint8), ys[0][:y], ys[1][: n + 1]), (n, bounds.K))
 
 
 def read_entries(bodies: Sequence[str], lines: Lines, width: int, base: int, what: str = "feature") -> sparse.csr_array:

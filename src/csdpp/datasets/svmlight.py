@@ -12,7 +12,7 @@ from typing import Any, Literal, TextIO
 
 import numpy as np
 
-from csdpp.datasets._entries import Lines, read_entries, read_labels
+from csdpp.datasets._entries import Bounds, Lines, read_entries, read_labels, read_plain
 from csdpp.datasets._text import FilePath, Source, opened, paths_of, shown
 from csdpp.datasets._types import Dataset, fail, stack_emptying
 from csdpp.datasets.blocks import Block, rebatched, stretches
@@ -123,6 +123,8 @@ def read_rows(
 
 def parse_rows(texts: list[str], lines: Lines, d: int, K: int, feature_base: int, label_base: int) -> tuple[Any, Any]:
     """Lines `label,label index:value ...` as features and labels."""
+    if (plain := read_plain(texts, Bounds(d, K, feature_base, label_base))) is not None:
+        return plain
     heads: list[str] = []
     bodies: list[str] = []
     for text in texts:

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 from scipy import sparse
 
-from csdpp.datasets._entries import Lines, read_entries, read_labels
+from csdpp.datasets._entries import Bounds, Lines, read_entries, read_labels, read_plain
 from csdpp.datasets._text import FilePath, Source, opened, paths_of, shown
 from csdpp.datasets._types import Dataset, fail, few, stack_emptying
 from csdpp.datasets.blocks import Block, rebatched, stretches
@@ -188,7 +188,11 @@ class _Reader:
     def _parsed(self, run: list[str], number: int) -> tuple[Any, Any]:
         lines = Lines(self.path, range(number, number + len(run)))
         if self.label_file is not None:
-            return read_entries(run, lines, self.d, 0), self._label_rows(self.label_file, number, len(run))
+            plain = read_plain(run, Bounds(self.d, 1, 0, 0, labelled=False))
+            X = plain[0] if plain is not None else read_entries(run, lines, self.d, 0)
+            return X, self._label_rows(self.label_file, number, len(run))
+        if self.labelled and (plain := read_plain(run, Bounds(self.d, self.K, 0, 0))) is not None:
+            return plain
         heads: list[str] = []
         bodies: list[str] = []
         for line in run:
@@ -208,7 +212,8 @@ class _Reader:
         if len(run) < n:
             fail(path, number + len(run) - 1, f"expected {self.n} rows, as the first line says, got fewer")
         lines = Lines(path, range(number, number + n))
-        Y = read_entries(run, lines, self.K, 0, "label")
+        plain = read_plain(run, Bounds(self.K, 1, 0, 0, labelled=False))
+        Y = plain[0] if plain is not None else read_entries(run, lines, self.K, 0, "label")
         if (odd := np.flatnonzero(Y.data != 1)).size:
             row = int(np.searchsorted(Y.indptr, odd[0], side="right")) - 1
             lines.refuse(row, f"1 for label {Y.indices[odd[0]]}", f"{Y.data[odd[0]]:g}")
