@@ -20,16 +20,14 @@ from numpy.typing import NDArray
 
 from csdpp._kernels.block import Work
 from csdpp._kernels.msg import Turn
-from csdpp.baselines import OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection
 from csdpp.choice import ChoosingEngine
-from csdpp.container import can_hold, pack, read_file, unpack, write_file
-from csdpp.costs import NAMED, Cost, resolve_cost
+from csdpp.container import pack, read_file, unpack, write_file
+from csdpp.costs import Cost, resolve_cost
 from csdpp.errors import CsdppError, DataFormatError, InvalidInput, InvalidParameter
 from csdpp.estimator import OnlineClassifier, code_size
-from csdpp.learner import CSDPP
-from csdpp.rates import Constant
 from csdpp.targets import Targets
 from csdpp.tuning import OnlineTuner
+from csdpp.values import SINGLE, Given, Writer, Wrong, decoded
 
 __all__ = ["save", "load", "dumps", "loads", "inspect", "FORMAT"]
 
@@ -40,10 +38,7 @@ Path_ = str | os.PathLike[str]
 FORMAT = 3
 #: Attributes of an engine's parts that came with a format: in older files they are absent, and begin afresh.
 _SINCE = {"calibration": 3}
-_SINGLE: dict[str, type[OnlineClassifier]] = {
-    cls.__name__: cls for cls in (CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection)
-}
-LEARNERS = _SINGLE | {OnlineTuner.__name__: OnlineTuner}
+LEARNERS: dict[str, type[OnlineClassifier]] = SINGLE | {OnlineTuner.__name__: OnlineTuner}
 _SCRATCH = (Work, Turn)
 _DERIVED = {"_adjusted", "halving"}  # follows from the parameters, or the next call finds it out again
 _CHANGING = {"block_size", "done", "next_drop", "leading"}  # whole numbers that need not be what the parameters say now
@@ -67,6 +62,7 @@ def save(model: OnlineClassifier, path: Path_, *, extra: Any = None) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from csdpp import CSDPP
     >>> from csdpp.datasets import make_stream
     >>> stream = make_stream(200, 10, 6, rank=2, random_state=0)
     >>> model = CSDPP(2).fit(stream.X, stream.Y)
@@ -149,7 +145,7 @@ def _describe(model: OnlineClassifier, extra: Any) -> tuple[dict[str, Any], list
     who = type(model).__name__
     if LEARNERS.get(who) is not type(model):
         raise InvalidInput(f"csdpp.persist: can save {', '.join(LEARNERS)}, got {who}; save one of these")
-    writer = _Writer()
+    writer = Writer()
     parameters = model.get_params(deep=False)
     learned = {k: v for k, v in vars(model).items() if k not in parameters and k not in _DERIVED}
     engine, targets = learned.pop("_engine", None), learned.pop("_targets", None)
@@ -194,100 +190,9 @@ def _children(node: Any) -> dict[str, Any] | None:
     return None
 
 
-class _Writer:
-    """Plain values as JSON; arrays go into a list, each only once."""
-
-    def __init__(self) -> None:
-        self.arrays: list[Array] = []
-        self._known: dict[int, int] = {}
-
-    def parameter(self, value: Any) -> Any:
-        """A parameter; a function is only named."""
-        if isinstance(value, type) and value in NAMED.values():
-            value = value()
-        if isinstance(value, Cost):
-            return {"$cost" if type(value) in NAMED.values() else "$given": value.name}
-        if isinstance(value, type):  # such as numpy.float32
-            value = np.dtype(value)
-        if type(value) is Constant:
-            return {"$constant": float(value.rate)}
-        if callable(value):
-            return {"$given": getattr(value, "__name__", type(value).__name__)}
-        if isinstance(value, list | tuple) and any(isinstance(item, OnlineClassifier) for item in value):
-            return {"$list": [self.learner(item) for item in value]}
-        return self.value(value, "a parameter")
-
-    def learner(self, value: Any) -> Any:
-        """A candidate: its class and parameters."""
-        who = type(value).__name__
-        if _SINGLE.get(who) is not type(value):
-            raise InvalidInput(f"csdpp.persist: candidates must be {', '.join(_SINGLE)} to be saved, got {who}")
-        parameters = {k: self.parameter(v) for k, v in value.get_params(deep=False).items()}
-        functions = [k for k, v in parameters.items() if isinstance(v, dict) and "$given" in v]
-        if functions:
-            raise InvalidInput(
-                f"csdpp.persist: candidates must have no functions to be saved, got one as {functions[0]}"
-            )
-        return {"$learner": [who, parameters]}
-
-    def value(self, value: Any, where: str) -> Any:
-        """Numbers, strings, None, arrays, random states, and containers of them."""
-        if value is None or isinstance(value, bool | str) or type(value) is int:
-            return value
-        if isinstance(value, float):  # NumPy's float64 is one
-            return float(value) if np.isfinite(value) else {"$float": str(value)}
-        if isinstance(value, np.ndarray):
-            return self._array(value, where)
-        if isinstance(value, np.generic):
-            return {"$scalar": self._put(np.asarray(value), where)}
-        if isinstance(value, np.dtype):
-            return {"$dtype": value.str}
-        if isinstance(value, np.random.RandomState):
-            return self._random_state(value)
-        if isinstance(value, dict):
-            return {"$dict": [[self.value(k, where), self.value(v, where)] for k, v in value.items()]}
-        for kind in (list, tuple, set):
-            if type(value) is kind:
-                items = sorted(value, key=repr) if kind is set else value
-                return {f"${kind.__name__}": [self.value(item, where) for item in items]}
-        raise InvalidInput(
-            f"csdpp.persist: {where} must be numbers, strings or arrays to be saved, got {type(value).__name__}"
-        )
-
-    def _array(self, array: Array, where: str) -> Any:
-        if array.dtype == object:
-            items = [self.value(item, where) for item in array.ravel().tolist()]
-            return {"$objects": [list(array.shape), items]}
-        return {"$array": self._put(array, where)}
-
-    def _put(self, array: Array, where: str) -> int:
-        if not can_hold(array):
-            raise InvalidInput(f"csdpp.persist: {where} must be numbers or strings to be saved, got {array.dtype}")
-        if id(array) not in self._known:
-            self._known[id(array)] = len(self.arrays)
-            self.arrays.append(array)  # which keeps it alive, and its id its own
-        return self._known[id(array)]
-
-    def _random_state(self, rng: np.random.RandomState) -> Any:
-        state = rng.get_state(legacy=False)
-        kind, inner = state["bit_generator"], state["state"]
-        if kind != "MT19937":
-            raise InvalidParameter(f"csdpp.persist: random_state must be MT19937 to be saved, got {kind}; use a seed")
-        keys = self._put(inner["key"], "random_state")
-        return {"$random": [keys, int(inner["pos"]), int(state["has_gauss"]), float(state["gauss"])]}
-
-
 # ----------------------------------------------------------------------------------------------- loading
 
 Decode = Callable[[Any], Any]
-
-
-class _Given(str):
-    """The name of a parameter's value that the file does not hold."""
-
-
-class _Wrong(Exception):
-    """What is wrong with a file, in words."""
 
 
 def _restore(data: bytes, name: str, of: type[OnlineClassifier], given: dict[str, Any]) -> Any:
@@ -300,7 +205,7 @@ def _restore(data: bytes, name: str, of: type[OnlineClassifier], given: dict[str
     parameters = _with_given(name, cls, _part(header, "parameters", decode), given)
     try:
         return _build(cls, parameters, header, decode, len(data))
-    except _Wrong as error:
+    except Wrong as error:
         raise DataFormatError(f"{name}: {error}; the file was not written by `save`") from None
     except (CsdppError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, MemoryError) as error:
         said = (str(error).splitlines() or [""])[0]
@@ -320,8 +225,8 @@ def _open(data: bytes, name: str) -> tuple[dict[str, Any], Decode]:
 
     def decode(value: Any) -> Any:
         try:
-            return _decode(value, arrays)
-        except (_Wrong, TypeError, ValueError, LookupError, RecursionError) as error:
+            return decoded(value, arrays)
+        except (Wrong, TypeError, ValueError, LookupError, RecursionError) as error:
             said = (str(error).splitlines() or [""])[0]
             raise DataFormatError(f"{name}: the header holds what cannot be read ({said:.200})") from None
 
@@ -335,7 +240,7 @@ def _part(header: dict[str, Any], key: str, decode: Decode) -> dict[str, Any]:
 
 def _with_given(name: str, cls: type, saved: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """All parameters, those given in the place of those that the file does not hold."""
-    wanted = {key: value for key, value in saved.items() if isinstance(value, _Given)}
+    wanted = {key: value for key, value in saved.items() if isinstance(value, Given)}
     missing = [key for key in wanted if key not in given]
     if missing:
         key = missing[0]
@@ -357,12 +262,12 @@ def _with_given(name: str, cls: type, saved: dict[str, Any], given: dict[str, An
 def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any, decode: Decode, size: int) -> Any:
     """A fresh learner as a first `partial_fit` would make it, and then the state."""
     if not set(parameters) <= set(cls().get_params(deep=False)):
-        raise _Wrong(f"the parameters must be those of {cls.__name__}, got {', '.join(parameters):.200}")
+        raise Wrong(f"the parameters must be those of {cls.__name__}, got {', '.join(parameters):.200}")
     model = cls(**parameters)
     fitted, state = _part(header, "fitted", decode), _part(header, "state", decode)
     for key, value in fitted.items():
         if hasattr(cls, key) or key in parameters or key in ("_engine", "_targets"):
-            raise _Wrong(f"a learner has no fitted {key:.80}")
+            raise Wrong(f"a learner has no fitted {key:.80}")
         setattr(model, key, value)
     if not header.get("targets"):
         return model
@@ -371,13 +276,13 @@ def _build(cls: type[OnlineClassifier], parameters: dict[str, Any], header: Any,
         _upgrade(state, targets.K, bool(model.fit_intercept))
     d = fitted.get("n_features_in_")
     if type(d) is not int or not 0 <= d <= size or not 1 <= targets.K <= size:
-        raise _Wrong(f"features and labels must be counted, got {d!r:.80} and {targets.K}")
+        raise Wrong(f"features and labels must be counted, got {d!r:.80} and {targets.K}")
     engine = _fresh_engine(model, d, targets, state, fitted)
     unused = dict(state)
     _complete(engine, unused, header["format"])
     _put(engine, "", unused)
     if unused:
-        raise _Wrong(f"there is no place for {', '.join(unused):.200}")
+        raise Wrong(f"there is no place for {', '.join(unused):.200}")
     model._engine, model._targets = engine, targets
     if isinstance(getattr(model, "random_state", None), np.random.RandomState):
         model.random_state.set_state(decode(header["parameters"]["random_state"]).get_state())
@@ -423,12 +328,12 @@ def _check_sizes(
     if (W is None or len(W) != d + bool(model.fit_intercept)) or (
         model.regressor == "ridge" and (F is None or F.shape != (len(W), len(W)))
     ):
-        raise _Wrong(f"the regressor must be that of {d} features")
+        raise Wrong(f"the regressor must be that of {d} features")
     held = sum(array.nbytes for array in state.values() if isinstance(array, np.ndarray))
     M = getattr(model, "n_components", None) if targets.kind == "multilabel" else None
     M = fitted.get("_fixed_size", None if M is None else code_size(type(model).__name__, M, targets.K))
     if M is not None and not (type(M) is int and 1 <= M <= held // (targets.K * W.itemsize)):
-        raise _Wrong("the directions must be in the file")
+        raise Wrong("the directions must be in the file")
 
 
 def _complete(engine: Any, state: dict[str, Any], version: int) -> None:
@@ -442,23 +347,23 @@ def _live(state: dict[str, Any], known: Array) -> Array:
     """The candidates that the file has, some of the ``known`` ones."""
     live, leading = state.get("live"), state.get("leading")
     if not isinstance(live, np.ndarray) or live.dtype != known.dtype or live.ndim != 1 or not len(live):
-        raise _Wrong("the candidates must be numbered")
+        raise Wrong("the candidates must be numbered")
     if not np.isin(live, known).all() or (np.diff(live) < 1).any() or leading not in live.tolist():
-        raise _Wrong("the candidates must be some of those of the parameters, and the leader one of them")
+        raise Wrong("the candidates must be some of those of the parameters, and the leader one of them")
     return live
 
 
 def _targets(parts: dict[str, Any]) -> Targets:
     if set(parts) != {field.name for field in fields(Targets)}:
-        raise _Wrong(f"the labels must be described by {', '.join(field.name for field in fields(Targets))}")
+        raise Wrong(f"the labels must be described by {', '.join(field.name for field in fields(Targets))}")
     targets = Targets(**parts)
     classes = targets.classes
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
-        raise _Wrong("the labels must have names, in a row")
+        raise Wrong("the labels must have names, in a row")
     if targets.kind not in ("multilabel", "multiclass", "binary") or not isinstance(targets.dtype, np.dtype):
-        raise _Wrong(f"labels cannot be {targets.kind!r:.80} of type {targets.dtype!r:.80}")
+        raise Wrong(f"labels cannot be {targets.kind!r:.80} of type {targets.dtype!r:.80}")
     if targets.kind == "binary" and len(classes) > 2:
-        raise _Wrong(f"two classes have two names, got {len(classes)}")
+        raise Wrong(f"two classes have two names, got {len(classes)}")
     return targets
 
 
@@ -467,7 +372,7 @@ def _put(node: Any, path: str, state: dict[str, Any]) -> Any:
     children = _children(node)
     if children is None:
         if path not in state:
-            raise _Wrong(f"{path} is missing")
+            raise Wrong(f"{path} is missing")
         return _fitting(node, state.pop(path), path)
     new = {name: _put(child, f"{path}.{name}" if path else name, state) for name, child in children.items()}
     if hasattr(node, "_fields") and children:
@@ -484,20 +389,20 @@ def _fitting(fresh: Any, saved: Any, path: str) -> Any:
     """The saved value, if the fresh one could have become it by learning."""
     if isinstance(fresh, np.ndarray):
         if not isinstance(saved, np.ndarray) or saved.dtype != fresh.dtype or saved.shape != fresh.shape:
-            raise _Wrong(f"{path} must be {_sort(fresh)}, got {_sort(saved)}")
+            raise Wrong(f"{path} must be {_sort(fresh)}, got {_sort(saved)}")
         return saved
     if isinstance(fresh, np.random.RandomState):
         if not isinstance(saved, np.random.RandomState):
-            raise _Wrong(f"{path} must be a random state, got {_sort(saved)}")
+            raise Wrong(f"{path} must be a random state, got {_sort(saved)}")
         fresh.set_state(saved.get_state())  # in place: the parameter may be the same object
         return fresh
     if isinstance(fresh, float):
         if not isinstance(saved, float):
-            raise _Wrong(f"{path} must be a number, got {_sort(saved)}")
+            raise Wrong(f"{path} must be a number, got {_sort(saved)}")
         return saved
     same = path.rpartition(".")[2] not in _CHANGING
     if isinstance(fresh, bool | int | str) and (type(saved) is not type(fresh) or (same and saved != fresh)):
-        raise _Wrong(f"{path} must be {fresh!r} with these parameters, got {saved!r:.80}")
+        raise Wrong(f"{path} must be {fresh!r} with these parameters, got {saved!r:.80}")
     return saved
 
 
@@ -507,69 +412,4 @@ def _check_kernel_state(node: Any, new: dict[str, Any], path: str) -> None:
         m = len(new["sigma"])
         held, full, updates, repaired, width = new["counts"].tolist()
         if not (0 <= held <= m and full in (0, 1) and 0 <= repaired <= updates and 0 <= width <= m):
-            raise _Wrong(f"{path}.counts cannot be {new['counts'].tolist()}")
-
-
-def _decode(value: Any, arrays: list[Array]) -> Any:
-    """Plain values; the inverse of `_Writer.value`."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if not isinstance(value, dict) or len(value) != 1:
-        raise _Wrong(f"no value is written {value!r:.80}")
-    ((key, inner),) = value.items()
-    match key:
-        case "$float":
-            return float(inner)
-        case "$array" | "$scalar":
-            array = arrays[_index(inner, arrays)]
-            return array if key == "$array" else array.reshape(())[()]
-        case "$dtype":
-            return _dtype(inner)
-        case "$objects":
-            shape, items = inner
-            out = np.empty(len(items), object)
-            out[:] = [_decode(item, arrays) for item in items]
-            return out.reshape(shape)
-        case "$random":
-            return _random_state(inner, arrays)
-        case "$dict":
-            return {_decode(k, arrays): _decode(v, arrays) for k, v in inner}
-        case "$list" | "$tuple" | "$set":
-            items = [_decode(item, arrays) for item in inner]
-            return items if key == "$list" else tuple(items) if key == "$tuple" else set(items)
-        case "$cost":
-            return NAMED[inner]()
-        case "$constant":
-            return Constant(float(inner))
-        case "$given":
-            return _Given(inner)
-        case "$learner":
-            who, parameters = inner
-            return _SINGLE[who](**{name: _decode(part, arrays) for name, part in parameters.items()})
-    raise _Wrong(f"no value is written {key!r:.80}")
-
-
-def _index(value: Any, arrays: list[Array]) -> int:
-    if type(value) is not int or not 0 <= value < len(arrays):
-        raise _Wrong(f"there is no array {value!r:.80}")
-    return value
-
-
-def _dtype(text: Any) -> np.dtype[Any]:
-    if text == "|O":
-        return np.dtype(object)
-    dtype = np.dtype(text) if isinstance(text, str) and len(text) < 12 and "," not in text else None
-    if dtype is None or dtype.kind not in "biufU":
-        raise _Wrong(f"labels cannot be of type {text!r:.80}")
-    return dtype
-
-
-def _random_state(parts: Any, arrays: list[Array]) -> np.random.RandomState:
-    index, position, has_gauss, gauss = parts
-    keys = arrays[_index(index, arrays)]
-    good = keys.shape == (624,) and keys.dtype == np.uint32 and type(position) is int and 0 <= position <= 624
-    if not good or has_gauss not in (0, 1) or not isinstance(gauss, float):
-        raise _Wrong("the random state must be one of MT19937")
-    rng = np.random.RandomState(0)
-    rng.set_state(("MT19937", keys, position, has_gauss, gauss))
-    return rng
+            raise Wrong(f"{path}.counts cannot be {new['counts'].tolist()}")

@@ -33,6 +33,8 @@ def grid(learner: OnlineClassifier, **choices: Any) -> list[OnlineClassifier]:
 def usual_candidates(cost: Any) -> list[OnlineClassifier]:
     """What `OnlineTuner` tries unless told: M, lambda and weighting in all combinations; rate and forgetting once.
 
+    Files that hold a tuner count on this list: change it together with `csdpp.persist.FORMAT`.
+
     >>> len(usual_candidates("f1"))
     16
     """
