@@ -12,11 +12,10 @@ from river.checks import common
 from river.datasets.base import RemoteDataset
 
 from csdpp import CSDPP
-from csdpp.costs import F1, CountCost
+from csdpp.costs import F1, AnyCost, CountCost
 from csdpp.errors import CsdppError, InvalidInput, InvalidParameter
 from csdpp.river import RiverCSDPP
-
-LATER = "was not in the first row"
+from streams import correlated
 
 # Checks in river's list that river does not ask of a multi-label classifier, each with the reason.
 NOT_ASKED = {
@@ -72,7 +71,6 @@ def progress(model, rows):
 # ---- river's contract
 
 
-@pytest.mark.filterwarnings(f"ignore:.*{LATER}:UserWarning")  # some checks let features come and go
 @pytest.mark.parametrize(("model", "check"), CHECKS)
 def test_passes_check_of_river(model, check):
     check(model.clone())
@@ -87,7 +85,6 @@ def test_no_check_of_river_is_left_out():
     assert RiverCSDPP()._unit_test_skips() == set()
 
 
-@pytest.mark.filterwarnings(f"ignore:.*{LATER}:UserWarning")
 def test_passes_check_estimator_as_river_calls_it(monkeypatch):
     monkeypatch.setattr(datasets, "Music", datasets.Yeast)
     checks.check_estimator(RiverCSDPP())
@@ -257,48 +254,119 @@ def test_waits_for_the_first_row_with_features_and_labels():
     assert model.predict_one({"b": 1.0}) == {"v": True}
 
 
-def test_late_features_are_ignored_with_one_warning(yeast):
-    rows, _, _ = yeast
-    plain, other = RiverCSDPP(0.5), RiverCSDPP(0.5)
-    wider = [(x | {"new": 7.0, "newer": "word"}, y) for x, y in rows[1:50]]
-    with pytest.warns(UserWarning, match="feature 'new' was not in the first row and is ignored") as caught:
-        assert progress(other, [rows[0], *wider]) == progress(plain, rows[:50])
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
+def as_rows(X, Y, features, labels, known=None):
+    """Dicts with the first columns of X and Y; of Y only what is known."""
+    return [
+        (
+            {f"x{j}": value for j, value in enumerate(x[:d].tolist())},
+            {f"y{k}": bool(value) for k, value in enumerate(y[:K]) if known is None or known[t, k]},
+        )
+        for t, (x, y, d, K) in enumerate(zip(X, Y, features, labels, strict=True))
+    ]
 
 
-def test_late_labels_are_remembered_and_predicted_false_with_one_warning(yeast):
-    rows, _, _ = yeast
-    plain, other = RiverCSDPP(0.5), RiverCSDPP(0.5)
-    wider = [(x, y | {"new": True, "newer": True}) for x, y in rows[1:50]]
-    x = rows[50][0]
-    with pytest.warns(
-        UserWarning, match="label 'new' was not in the first row and is always predicted False"
-    ) as caught:
-        progress(other, [rows[0], *wider])
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    progress(plain, rows[:50])
-    assert other.predict_one(x) == plain.predict_one(x) | {"new": False, "newer": False}
-    never = {True: 0.0, False: 1.0}
-    assert other.predict_proba_one(x) == plain.predict_proba_one(x) | {"new": never, "newer": never}
+def coming_and_going(n=300, seed=5):
+    """A stream whose features and labels come one after the other, and the number of them at each row."""
+    X, Y = correlated(n, 9, 8, seed)
+    features, labels = np.minimum(2 + np.arange(n) // 20, 9), np.minimum(3 + np.arange(n) // 30, 8)
+    X[np.arange(9) >= features[:, None]] = 0.0
+    Y[np.arange(8) >= labels[:, None]] = 0
+    return X, Y, features, labels
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"cost": "hamming"}, {"cost": "macro_f1", "basis": "pbt", "encoder": "label"}, {"regressor": "gradient"}],
+    ids=["f1", "hamming", "macro_f1", "gradient"],
+)
+def test_labels_and_features_that_come_later_are_those_of_csdpp(options, recwarn):
+    """Added by hand to CSDPP on arrays, right before the row that first names them."""
+    X, Y, features, labels = coming_and_going()
+    model, by_hand = RiverCSDPP(0.4, **options), CSDPP(0.4, **options)
+    predicted = progress(model, as_rows(X, Y, features, labels))
+    by_hand.partial_fit(X[:1, :2], Y[:1, :3])
+    for t in range(1, 300):
+        answers = by_hand.predict(X[t : t + 1, : features[t - 1]])[0]
+        assert list(predicted[t].values()) == answers.astype(bool).tolist()
+        if labels[t] > labels[t - 1]:
+            by_hand.add_labels(1)
+        if features[t] > features[t - 1]:
+            by_hand.add_features(1)
+        by_hand.partial_fit(X[t : t + 1, : features[t]], Y[t : t + 1, : labels[t]])
+    assert list(predicted[-1]) == [f"y{k}" for k in range(8)]
+    assert not recwarn
+    chances = model.predict_proba_one({"x0": 1.0, "never": 2.0})
+    assert chances.keys() == predicted[-1].keys()
+
+
+def test_growing_is_exact_with_fixed_weights():
+    """H is that of a learner that knew all labels and features from the start."""
+    X, Y, features, labels = coming_and_going()
+    model = RiverCSDPP(0.4, cost="hamming")
+    progress(model, as_rows(X, Y, features, labels))
+    knowing = CSDPP(0.4, cost="hamming").fit(X, Y)
+    np.testing.assert_allclose(model._learner.coef_[:, :9], knowing.coef_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model._learner.intercept_, knowing.intercept_, rtol=0, atol=1e-9)
+    assert not model._learner.coef_[:, 9:].any()  # the room that was made for more
+
+
+def test_labels_that_come_later_are_learned():
+    """Half-way through, a label comes that is easy; before, it reads as False."""
+    X, Y = correlated(600, 6, 5, 3)
+    model = RiverCSDPP(0.6)
+    predicted = progress(model, as_rows(X, Y, np.full(600, 6), np.where(np.arange(600) < 300, 4, 5)))
+    assert not any(prediction.get("y4") for prediction in predicted[:300])
+    hits = [prediction["y4"] == bool(y) for prediction, y in zip(predicted[400:], Y[400:, 4], strict=True)]
+    assert np.mean(hits) > max(Y[400:, 4].mean(), 1 - Y[400:, 4].mean()) + 0.05
 
 
 def test_metrics_of_river_survive_a_new_label():
     rows = [({"a": 1.0}, {"u": True}), ({"a": 1.0}, {"u": True}), ({"a": 1.0}, {"u": True, "v": True})]
     metric = metrics.multioutput.MicroAverage(metrics.Accuracy())
-    with pytest.warns(UserWarning, match=LATER):
-        evaluate.progressive_val_score(rows, RiverCSDPP(1.0), metric)
+    evaluate.progressive_val_score(rows, RiverCSDPP(1.0), metric)
     assert metric.get() == 2 / 3
     prediction = RiverCSDPP(1.0).predict_one({})
     assert prediction == {}
 
 
-def test_absent_features_are_0_and_absent_labels_false(yeast):
-    rows, _, _ = yeast
+def test_absent_features_are_0_and_absent_labels_not_known(yeast):
+    rows, X, Y = yeast
     zeros = [({n: v if v > 0 else 0.0 for n, v in x.items()}, y) for x, y in rows[:80]]
-    gaps = [({n: v for n, v in x.items() if v}, {n: v for n, v in y.items() if v}) for x, y in zeros]
+    gaps = [({n: v for n, v in x.items() if v}, y) for x, y in zeros]
     assert progress(RiverCSDPP(0.5), zeros) == progress(RiverCSDPP(0.5), [zeros[0], *gaps[1:]])
+    known = np.random.default_rng(0).random((200, Y.shape[1])) < 0.5
+    known[0], known[50] = True, False
+    names = list(rows[0][1])
+    told = [
+        (x, {n: y[n] for n, k in zip(names, row, strict=True) if k})
+        for (x, y), row in zip(rows[:200], known, strict=True)
+    ]
+    expected = CSDPP(0.5).prequential(X[:200], Y[:200], mask=known)
+    predicted = progress(RiverCSDPP(0.5), told)
+    np.testing.assert_array_equal([list(prediction.values()) for prediction in predicted[1:]], expected[1:])
+
+
+def test_a_row_that_fails_adds_no_name():
+    def fails(y, y_hat):
+        if len(y) > 2 and not y.any():
+            raise OSError("no")
+        return float((y != y_hat).any())
+
+    cost = AnyCost(fails, vectorized=False)
+    model = RiverCSDPP(1.0, cost=cost)
+    model.learn_one({"a": 1.0}, {"u": True, "v": False})
+    for x, y, error in [
+        ({"a": 1.0, "b": "red"}, {"u": True}, InvalidInput),
+        ({"a": 1.0}, {"u": True, "w": "yes"}, InvalidInput),
+        ({"a": 1.0, "b": 1.0}, {"u": False, "v": False, "w": False}, OSError),
+    ]:
+        before = model._learner.coef_
+        with pytest.raises(error):
+            model.learn_one(x, y)
+        np.testing.assert_array_equal(model._learner.coef_, before)
+        assert model.predict_one({"a": 1.0}).keys() == {"u", "v"}
+    model.learn_one({"a": 1.0, "b": 1.0}, {"u": True, "w": True})
+    assert model.predict_one({"b": 1.0}).keys() == {"u", "v", "w"}
 
 
 def test_rows_are_not_changed_even_if_they_invent_values():
@@ -319,13 +387,16 @@ def test_names_may_be_of_any_kind():
     assert model.predict_one({1: 1.0}).keys() == {0, "0", None}
 
 
-def test_more_components_than_labels_in_the_first_row():
-    model = RiverCSDPP(5)
-    with pytest.warns(UserWarning, match="at most the labels of the first row, got 5 for 2; going on with 2") as caught:
-        model.learn_one({"a": 1.0}, {"u": True, "v": False})
-    assert caught[0].filename == __file__
-    assert model._learner.n_components_ == 2
-    assert model.n_components == 5  # a clone may meet a better first row
+def test_components_come_with_the_labels():
+    model = RiverCSDPP(3)
+    for names, M in (("uv", 2), ("uvw", 3), ("uvwxyz", 3)):
+        model.learn_one({"a": 1.0}, dict.fromkeys(names, True))
+        assert model._learner.n_components_ == M
+    assert model.n_components == 3
+    share = RiverCSDPP(0.5)
+    for names, M in (("u", 1), ("uvw", 2), ("uvwxyz", 3)):
+        share.learn_one({"a": 1.0}, dict.fromkeys(names, True))
+        assert share._learner.n_components_ == M
 
 
 # ---- what cannot be used
@@ -344,7 +415,7 @@ def test_more_components_than_labels_in_the_first_row():
         ({"a": [1.0]}, {"u": True}, r"got \[1.0\] for 'a'"),
         ({"a": 1e200}, {"u": True}, "scale the features"),
         ({"a": 1.0}, {"u": "yes"}, "labels must be True or False, got 'yes' for 'u'"),
-        ({"a": 1.0}, {"u": None}, "got None for 'u'; a label that is left out counts as False"),
+        ({"a": 1.0}, {"u": None}, "got None for 'u'; leave out a label that is not known"),
         ({"a": 1.0}, {"u": 0.3}, "got 0.3 for 'u'"),
         ({"a": 1.0}, {"u": float("nan")}, "got nan for 'u'"),
         ({"a": 1.0}, {"u": [True]}, r"got \[True\] for 'u'"),

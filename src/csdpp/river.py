@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from operator import itemgetter
 from typing import Any, Self
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +16,24 @@ from csdpp.learner import CSDPP
 
 Array = NDArray[Any]
 _BOOLEANS = frozenset((bool, np.bool_))
+_UNKNOWN = object()  # stands for a label that a row does not name
 
 
 class RiverCSDPP(base.MultiLabelClassifier):
     """`csdpp.CSDPP` as a river classifier.
 
-    The first row that has a feature and a label says which features and labels there are; rows before it are
-    passed over. The predictions are those of `CSDPP.prequential` on the same rows as arrays.
+    Labels and features are those that have been named so far; rows before the first that has a feature and a label are
+    passed over. A label or a feature that comes later is taken in as `CSDPP.add_labels` and `CSDPP.add_features` have
+    it: as if it had been there from the start, never positive and always zero. The predictions are those of
+    `CSDPP.prequential` on the same rows as arrays.
+
+    A feature that a row does not name is 0 there. A label that a row does not name is not known there, and moves
+    nothing: name it, as False, where it is known not to hold.
 
     Parameters
     ----------
     n_components : int or float, default 0.1
-        M, or a share in (0, 1] of the labels of the first row. More than those labels is lowered to their number,
-        with a warning.
+        M, or a share in (0, 1] of the labels so far. While there are fewer labels than M, M is their number.
     cost, basis, encoder, reference, decode, weighting, regressor, regularization, rate, step, forgetting
         As in `CSDPP`.
     fit_intercept, dtype, block_size
@@ -48,10 +52,8 @@ class RiverCSDPP(base.MultiLabelClassifier):
 
     Notes
     -----
-    Limits of this version: a feature that comes later is ignored, a label that comes later is always predicted
-    False (one warning each); an absent feature counts as 0, an absent label as False.
-
-    Time and memory of a row are those of `CSDPP`, and O(d + K) to read the dicts.
+    Time and memory of a row are those of `CSDPP`, and O(d + K) to read the dicts. A label that comes later costs a copy
+    of the state, O(d^2 + dK). So does a feature, but room is made for an eighth more, so that few features do.
     """
 
     def __init__(
@@ -92,8 +94,6 @@ class RiverCSDPP(base.MultiLabelClassifier):
         self.seed = seed
         self._learner: CSDPP | None = None
         self._features = self._labels = _Columns(())
-        self._late: dict[Hashable, bool] = {}  # labels that came after the first row, all of them False
-        self._warned: set[str] = set()
         self._largest = sys.float_info.max  # what a feature may be
 
     @classmethod
@@ -125,47 +125,56 @@ class RiverCSDPP(base.MultiLabelClassifier):
             if x and y:
                 self._learn_first(x, y)
             return
-        row, late_features = _read_features(x, self._features, self._largest)
-        truth, late_labels = _read_labels(y, self._labels)
-        if late_features:
-            self._warn_once("feature", late_features[0], "ignored", "0")
-        if late_labels:
-            self._warn_once("label", late_labels[0], "always predicted False", "False")
+        row, new_features = _read_features(x, self._features, self._largest)
+        truth, known, new_labels = _read_labels(y, self._labels)
+        new_features = {name: value for name, value in new_features.items() if value}
+        if new_features or new_labels:
+            self._learn_wider(x, y, new_features, new_labels)
+            return
         # What `CSDPP.partial_fit` does, less its checks of arrays, which take longer than the learning.
-        self._learner._engine.learn(row, truth)
+        self._learner._engine.learn(self._padded(row), truth, known=known)
         self._learner.n_seen_ += 1
-        self._late.update(dict.fromkeys(late_labels, False))
 
     def _learn_first(self, x: Mapping[Hashable, Any], y: Mapping[Hashable, bool]) -> None:
         features, labels = _Columns(x), _Columns(y)
-        learner = self._make_learner(len(labels.names))
+        params = self._get_params()
+        params["random_state"] = params.pop("seed")
+        learner = CSDPP(**(params | self._size_of_code(len(labels.names))))
         learner.partial_fit(_read_features(x, features, self._largest)[0], _read_labels(y, labels)[0])
         self._features, self._labels, self._learner = features, labels, learner
         self._largest = float(np.finfo(learner.dtype).max)
 
-    def _make_learner(self, K: int) -> CSDPP:
-        """The CSDPP with our parameters, for K labels."""
-        params = self._get_params()
-        params["random_state"] = params.pop("seed")
-        M = self.n_components
-        if isinstance(M, int | np.integer) and M > K:
-            # No error as in CSDPP: nobody knows beforehand how many labels the first row of a stream names.
-            params["n_components"] = K
-            warn(
-                f"RiverCSDPP: n_components must be at most the labels of the first row, got {M} for {K}; "
-                f"going on with {K}; begin with a row that names every label, if only as False",
-                stacklevel=4,
-            )
-        return CSDPP(**params)
+    def _learn_wider(self, x: Any, y: Any, new_features: dict[Hashable, Any], new_labels: dict[Hashable, Any]) -> None:
+        """Learn a row that names what no row has named; the learner is put back if that fails."""
+        learner = self._learner
+        assert learner is not None
+        features, labels = self._features.wider(new_features), self._labels.wider(new_labels)
+        row, _ = _read_features(x, features, self._largest)
+        truth, known, _ = _read_labels(y, labels)
+        before = dict(vars(learner))
+        try:
+            if new_labels:
+                learner.set_params(**self._size_of_code(len(labels.names))).add_labels(len(new_labels))
+            if len(features.names) > learner.n_features_in_:
+                learner.add_features(len(features.names) - learner.n_features_in_ + len(self._features.names) // 8)
+            learner._engine.learn(self._padded(row), truth, known=known)
+            learner.n_seen_ += 1
+        except BaseException:
+            learner.__dict__.clear()
+            learner.__dict__.update(before)
+            raise
+        self._features, self._labels = features, labels
 
-    def _warn_once(self, what: str, name: Hashable, treated: str, value: str) -> None:
-        if what not in self._warned:
-            self._warned.add(what)
-            warn(
-                f"RiverCSDPP: {what} {name!r} was not in the first row and is {treated}, as is any other that comes "
-                f"later; begin with a row that names every {what}, if only as {value}",
-                stacklevel=3,
-            )
+    def _size_of_code(self, K: int) -> dict[str, Any]:
+        """M that is wanted, or as many as there are labels so far."""
+        M = self.n_components
+        return {"n_components": min(M, K) if isinstance(M, int | np.integer) else M}
+
+    def _padded(self, row: Array) -> Array:
+        """The row (1, d) with zeros for the features that there is room for."""
+        assert self._learner is not None
+        room = self._learner.n_features_in_ - row.shape[1]
+        return np.pad(row, ((0, 0), (0, room))) if room else row
 
     # ---- predicting
 
@@ -178,9 +187,7 @@ class RiverCSDPP(base.MultiLabelClassifier):
         if self._learner is None:
             return {}
         positive = (self._scores(x) >= 0.0).tolist()
-        prediction = _Prediction(zip(self._labels.names, positive, strict=True))
-        prediction.update(self._late)
-        return prediction
+        return _Prediction(zip(self._labels.names, positive, strict=True))
 
     def predict_proba_one(self, x: Mapping[Hashable, Any]) -> dict[Hashable, dict[bool, float]]:
         """A number in [0, 1] for every label known so far, rising with its score; {} before any.
@@ -197,14 +204,13 @@ class RiverCSDPP(base.MultiLabelClassifier):
         chances = np.where(scores >= 0.0, chances, np.minimum(chances, np.nextafter(0.5, 0.0)))
         # True stands first: the larger of two equal chances is then True, as in `predict_one`.
         known = zip(self._labels.names, chances.tolist(), strict=True)
-        both = {label: {True: chance, False: 1.0 - chance} for label, chance in known}
-        return both | {label: {True: 0.0, False: 1.0} for label in self._late}
+        return {label: {True: chance, False: 1.0 - chance} for label, chance in known}
 
     def _scores(self, x: Mapping[Hashable, Any]) -> Array:
-        """Scores (K,) of the labels of the first row."""
+        """Scores (K,) of the labels so far."""
         assert self._learner is not None
         row, _ = _read_features(x, self._features, self._largest)
-        scores: Array = self._learner._engine.scores(row)[0]
+        scores: Array = self._learner._engine.scores(self._padded(row))[0]
         return scores
 
 
@@ -223,20 +229,25 @@ class _Columns:
         self.index = {name: column for column, name in enumerate(self.names)}
         self._get = itemgetter(*self.names) if len(self.names) > 1 else None  # of one name it gives no tuple
 
-    def read(self, row: Mapping[Hashable, Any], absent: Any) -> tuple[Sequence[Any], list[Hashable]]:
-        """The values in the order of the columns, and the names that are no columns."""
+    def wider(self, names: Iterable[Hashable]) -> "_Columns":
+        """These columns and more; the same ones if there are none."""
+        more = tuple(names)
+        return _Columns(self.names + more) if more else self
+
+    def read(self, row: Mapping[Hashable, Any], absent: Any) -> tuple[Sequence[Any], dict[Hashable, Any]]:
+        """The values in the order of the columns, and what the row says of names that are no columns."""
         # The usual row has exactly our names, and one call reads it. Other kinds of dict may invent absent values.
         if self._get is not None and type(row) is dict and len(row) == len(self.names):
             try:
-                return self._get(row), []
+                return self._get(row), {}
             except KeyError:
                 pass
         _check_dict(row)
-        values, strange = [absent] * len(self.names), []
+        values, strange = [absent] * len(self.names), {}
         for name, value in row.items():
             column = self.index.get(name)
             if column is None:
-                strange.append(name)
+                strange[name] = value
             else:
                 values[column] = value
         return values, strange
@@ -247,12 +258,12 @@ def _check_dict(row: Any) -> None:
         raise InvalidInput(f"RiverCSDPP: x and y must be dicts from names to values, got {row!r:.80}")
 
 
-def _read_features(x: Mapping[Hashable, Any], columns: _Columns, largest: float) -> tuple[Array, list[Hashable]]:
-    """The row (1, d) of ``x``, and the names in it that are no columns."""
+def _read_features(x: Mapping[Hashable, Any], columns: _Columns, largest: float) -> tuple[Array, dict[Hashable, Any]]:
+    """The row (1, d) of ``x``, and what it says of names that are no columns."""
     values, strange = columns.read(x, 0.0)
     row = _numbers(values, largest)
-    if row is None:
-        items = zip(columns.names, values, strict=True)
+    if row is None or (strange and _numbers(list(strange.values()), largest) is None):
+        items = [*zip(columns.names, values, strict=True), *strange.items()]
         name, value = next(item for item in items if _numbers(item[1:], largest) is None)
         raise InvalidInput(
             f"RiverCSDPP: features must be finite numbers up to {largest:.1e}, got {value!r} for {name!r}; "
@@ -270,14 +281,19 @@ def _numbers(values: Sequence[Any], largest: float) -> Array | None:
     return row if np.abs(row).max() <= largest else None
 
 
-def _read_labels(y: Mapping[Hashable, bool], columns: _Columns) -> tuple[Array, list[Hashable]]:
-    """The row (1, K) of ``y``, and the names in it that are no columns."""
-    values, strange = columns.read(y, False)
-    if not _BOOLEANS.issuperset(map(type, values)):
-        for name, value in zip(columns.names, values, strict=True):
+def _read_labels(y: Mapping[Hashable, bool], columns: _Columns) -> tuple[Array, Array | None, dict[Hashable, Any]]:
+    """The row (1, K) of ``y``, what of it is known (1, K; None: all), and what it says of names that are no columns."""
+    values, strange = columns.read(y, _UNKNOWN)
+    known = None
+    kinds = frozenset(map(type, values))
+    if type(_UNKNOWN) in kinds:
+        known = np.array([[value is not _UNKNOWN for value in values]])
+        values = [False if value is _UNKNOWN else value for value in values]
+    if strange or not _BOOLEANS.issuperset(kinds):
+        for name, value in [*zip(columns.names, values, strict=True), *strange.items()]:
             if not (isinstance(value, bool | np.bool_) or (isinstance(value, Real) and value in (0, 1))):
                 raise InvalidInput(
                     f"RiverCSDPP: labels must be True or False, got {value!r} for {name!r}; "
-                    f"a label that is left out counts as False"
+                    f"leave out a label that is not known"
                 )
-    return np.array([values], np.bool_), strange
+    return np.array([values], np.bool_), known, strange
