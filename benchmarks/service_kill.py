@@ -53,6 +53,11 @@ def digest(model):
     return hashlib.sha256(persist.dumps(model)).hexdigest()
 
 
+def held(labels, name):
+    """1 or 0, or NaN where an answer leaves it open."""
+    return labels.get(name, np.nan) if isinstance(labels, dict) else name in labels
+
+
 class Service:
     """A forked service; ``facts`` are those of its model right after the start."""
 
@@ -128,6 +133,8 @@ class Client(threading.Thread):
             names.append(f"feature-{rng.randint(8, 20)}")
         if rng.random() < 0.002:
             labels.append(f"label-{rng.randint(6, 12)}")
+        if rng.random() < 0.1:  # only some are known
+            labels = {name: rng.random() < 0.5 for name in labels}
         return {
             "id": f"c{self.seed}-{self.made}",
             "features": {name: round(rng.uniform(-1, 1), 3) for name in names},
@@ -224,7 +231,8 @@ class Reference:
             self.model.add_labels(names["label"][len(self.model.classes_) : K])
         features, labels = names["feature"][:d], names["label"][:K]
         X = np.array([[item["features"].get(name, 0.0) for name in features] for item in items])
-        Y = np.array([[name in item["labels"] for name in labels] for item in items])
+        Y = np.array([[held(item["labels"], name) for name in labels] for item in items], float)
+        Y = Y if np.isnan(Y).any() else Y.astype(bool)
         self.model.partial_fit(X, Y)
 
 

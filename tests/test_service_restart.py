@@ -25,7 +25,7 @@ def fill(service, rows, seed=0, size=3):
             {
                 "id": f"s{seed}-{len(sent) + i}",
                 "features": {"red": rng.random(), "round": rng.random()},
-                "labels": rng.sample(["apple", "ripe"], rng.randint(0, 2)),
+                "labels": rng.choice([rng.sample(["apple", "ripe"], rng.randint(0, 2)), {"apple": rng.random() < 0.5}]),
             }
             for i in range(rng.randint(1, size))
         ]
@@ -40,12 +40,18 @@ def reference(sent):
     """The plain learner after one partial_fit a request, in the order of the log."""
     model, rows = CSDPP(2), sorted(sent.values(), key=lambda item: item["seq"])
     assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    model.partial_fit(np.empty((0, 2)), np.empty((0, 2), bool), classes=np.array(["apple", "ripe"]))
     for first in sorted({row["batch"] for row in rows}):
         part = [row for row in rows if row["batch"] == first]
         X = np.array([[row["features"]["red"], row["features"]["round"]] for row in part])
-        Y = np.array([["apple" in row["labels"], "ripe" in row["labels"]] for row in part])
-        model.partial_fit(X, Y, classes=np.array(["apple", "ripe"]))
+        Y = np.array([[held(row["labels"], name) for name in ("apple", "ripe")] for row in part])
+        model.partial_fit(X, Y)
     return model
+
+
+def held(labels, name):
+    """1 or 0, or NaN where an answer leaves it open."""
+    return labels.get(name, np.nan) if isinstance(labels, dict) else name in labels
 
 
 def newest(folder):
@@ -63,14 +69,29 @@ def test_model_after_restart_is_that_of_one_run_bit_for_bit(tmp_path):
     assert newest(tmp_path) == persist.dumps(reference(sent))
 
 
-def test_log_alone_gives_the_same_model(tmp_path):
-    with live(tmp_path, checkpoint_rows=20, **FRUIT) as service:
+@pytest.mark.parametrize(
+    "learner",
+    [
+        {"n_components": 2},
+        {"n_components": 1, "regularization": "auto", "cost": "micro_f1"},
+        {"n_components": 1, "basis": "pbt", "encoder": "label", "decode": "sample"},
+        {"n_components": 2, "regressor": "gradient", "dtype": "float32", "forgetting": 0.99},
+    ],
+    ids=["default", "auto", "sampled", "gradient"],
+)
+def test_log_alone_gives_the_same_model(tmp_path, learner):
+    settings = FRUIT | {"learner": learner}
+    with live(tmp_path, checkpoint_rows=20, **settings) as service:
         sent = fill(service, 60)
+        published, model = service.pipeline.published, service.pipeline.learning.model
+        X = np.random.default_rng(0).random((9, 2)).astype(learner.get("dtype", "float64"))
+        assert np.array_equal(published.scores(X), model.decision_function(X))
     before = newest(tmp_path)
     for path in snapshots(tmp_path):
         path.unlink()
-    with live(tmp_path, **FRUIT) as service:
+    with live(tmp_path, **settings) as service:
         assert service.get("/v1/model")[1]["version"] == len(sent)
+        assert service.get("/v1/metrics")[1]["refused_by_model"] == 0
         service.ask("POST", "/v1/checkpoint")
     assert newest(tmp_path) == before
 

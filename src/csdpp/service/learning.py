@@ -153,6 +153,12 @@ def _frozen(engine: Any) -> Any:
     return new
 
 
+def _fresh(parameters: dict[str, Any]) -> CSDPP:
+    """A learner that has learned nothing; what it draws, it draws alike in every replay."""
+    draws = parameters.get("decode") == "sample" or parameters.get("basis") == "none"
+    return CSDPP(**({"random_state": 0} if draws else {}) | parameters)
+
+
 class Learning:
     """The model, the tally and the place in the log that both have come to."""
 
@@ -190,7 +196,7 @@ class Learning:
         """The model has as many features and labels as were known when the batch came."""
         names = self.names
         if self.model is None:
-            model = CSDPP(**self.parameters)
+            model = _fresh(self.parameters)
             classes = np.array(names.label_list[:K])
             self.model = model.partial_fit(np.empty((0, d)), np.empty((0, K), np.bool_), classes)
             return
@@ -210,7 +216,7 @@ class Learning:
 
     def dumps(self) -> bytes:
         """All of it as the bytes of a file."""
-        model = CSDPP(**self.parameters) if self.model is None else self.model
+        model = _fresh(self.parameters) if self.model is None else self.model
         extra = {"seq": self.seq, "failed": self.failed, "tally": self.tally.state()}
         return persist.dumps(model, extra=extra)
 
