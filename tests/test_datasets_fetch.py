@@ -189,6 +189,7 @@ def test_a_server_without_ranges_or_versions_begins_anew(server, version):
     server.ranges, server.version = False, version
     server.tricks["/toy/toy.arff"] = ["cut"]
     check(fetch("toy", mirror=server.address))
+    assert len(server.asked) == 3
 
 
 def test_a_file_that_changed_meanwhile_begins_anew(server, place):

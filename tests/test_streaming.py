@@ -229,6 +229,17 @@ def test_missing_features_are_filled_if_that_is_asked_for_and_located_if_not(fil
     assert streaming.predict(files / "m", files / "b.csv", out, fill=0.0) == 6
 
 
+def test_labels_that_are_unknown_move_nothing_and_cost_nothing(files):
+    rows = '{"x": {"a": 1}, "y": {"u": true, "v": null}}\n{"x": {"b": 1}, "y": {"v": true}}\n' * 30
+    (files / "b.jsonl").write_text(rows)
+    report = streaming.train(files / "b.jsonl", files / "m", **BR)
+    X, Y = np.eye(2)[[0, 1] * 30], np.array([[1, np.nan], [np.nan, 1]])[[0, 1] * 30]
+    model = OnlineBinaryRelevance()
+    Y_hat = model.prequential(X, Y)
+    assert report.average == pytest.approx(Hamming().loss(np.where(np.isnan(Y), Y_hat, Y), Y_hat).mean())
+    np.testing.assert_array_equal(persist.load(files / "m").decision_function(X), model.decision_function(X))
+
+
 def test_unknown_labels_count_as_predicted_right():
     Y, Y_hat = np.array([[1, np.nan], [np.nan, 0]]), sparse.csr_array([[0, 1], [1, 0]])
     np.testing.assert_array_equal(Hamming().loss(*_learning._comparable(Y, Y_hat)), [0.5, 0.0])
