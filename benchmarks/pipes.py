@@ -1,4 +1,4 @@
-"""What the command line costs: `csdpp predict` of a million rows beside the library's calls.
+"""What the command line costs: `csdpp predict` of a million rows beside the library's calls; memory of `csdpp train`.
 
     python benchmarks/pipes.py --record
 
@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "pipes.md"
 RESULTS = ROOT / "benchmarks" / "results" / "pipes.json"
 THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-BEGIN, END = "<!-- predict: python benchmarks/pipes.py --record -->", "<!-- end of predict -->"
 
 LIBRARY = """
 import json, sys, time
@@ -94,6 +93,43 @@ def command(folder, ending, output):
     return usage.ru_utime + usage.ru_stime, time.perf_counter() - start, usage.ru_maxrss / 1024
 
 
+def training(folder, n):
+    """CPU seconds and peak memory of `csdpp train` on n rows of CSV, by a parent that never held much."""
+    path = folder / f"labelled-{n}.csv"
+    data = make_stream(5000, 100, 20, rank=5, random_state=0)
+    with path.open("w") as file:
+        file.write(",".join([*(f"x{j}" for j in range(100)), *(f"y{k}" for k in range(20))]) + "\n")
+        rows = zip(data.X.round(6).tolist(), data.Y.tolist(), strict=True)
+        text = "".join(",".join(map(repr, [*x, *y])) + "\n" for x, y in rows)
+        for _ in range(n // 5000):
+            file.write(text)
+    arguments = ["train", str(folder / f"trained-{n}"), str(path), "--label-prefix", "y", "--components", "0.5"]
+    process = subprocess.Popen([sys.executable, "-m", "csdpp", *arguments], env=os.environ | THREADS)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return {
+        "rows": n,
+        "MB": path.stat().st_size / 1e6,
+        "command": usage.ru_utime + usage.ru_stime,
+        "peak": usage.ru_maxrss / 1024,
+    }
+
+
+def training_table(rows):
+    lines = ["| rows | file, MB | CPU seconds | peak resident, MB |", "|---|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row['rows']:,} | {row['MB']:,.0f} | {row['command']:.1f} | {row['peak']:.0f} |")
+    return "\n".join(lines)
+
+
+def put(name, table):
+    """The table between its marks on the page."""
+    begin, end = f"<!-- {name}: python benchmarks/pipes.py --record -->", f"<!-- end of {name} -->"
+    before, rest = PAGE.read_text().split(begin)
+    PAGE.write_text(f"{before}{begin}\n{table}\n{end}{rest.split(end)[1]}")
+
+
 def predicted(folder, output):
     """How many labels the answers have."""
     path = folder / f"out.{output}"
@@ -108,41 +144,54 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", action="store_true", help="write docs/pipes.md and the results")
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--only", choices=["train", "predict"], help="measure one of the two (default: both)")
     parser.add_argument("--repeats", type=int, default=2, help="of which the best counts")
     parser.add_argument("--write", metavar="DIR", help="only write model and rows there")
     options = parser.parse_args()
     if options.write:
         write(Path(options.write), options.rows, 100, 20)
         return
-    rows = []
+    facts = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    facts |= {"version": csdpp.__version__, "python": platform.python_version()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # In a process of its own: a child inherits what its parent ever held as its own peak.
-        subprocess.run([sys.executable, __file__, "--write", name, "--rows", str(options.rows)], check=True)
-        for ending, output in (("csv", "csv"), ("csv", "jsonl"), ("parquet", "csv")):
-            runs = [(library(folder, ending), command(folder, ending, output)) for _ in range(options.repeats)]
-            taken = {part: min(found[0][0][part] for found in runs) for part in ("read", "predict")}
-            cpu, wall, peak = (min(found[1][i] for found in runs) for i in range(3))
-            assert runs[0][0][1] == predicted(folder, output), "the command must predict what the library predicts"
-            row = {"from": ending, "to": output, **taken, "command": cpu, "wall": wall, "peak": peak}
-            rows.append(row | {"ratio": (taken["read"] + taken["predict"]) / cpu})
-            print(rows[-1], flush=True)
+        if options.only != "predict":
+            facts["train"] = [training(folder, n) for n in (options.rows // 20, options.rows // 4)]
+            print(training_table(facts["train"]))
+        if options.only != "train":
+            facts |= {"rows": options.rows, "runs": predicting(folder, options.rows, options.repeats)}
+            print(table_of(facts["runs"]))
+    if options.record:
+        RESULTS.write_text(json.dumps(facts, indent=1) + "\n")
+        put("predict", table_of(facts["runs"]))
+        put("train", training_table(facts["train"]))
+
+
+def predicting(folder, n, repeats):
+    """The library's calls and the command on the same rows, in turn."""
+    # In a process of its own: a child inherits what its parent ever held as its own peak.
+    subprocess.run([sys.executable, __file__, "--write", str(folder), "--rows", str(n)], check=True)
+    rows = []
+    for ending, output in (("csv", "csv"), ("parquet", "csv"), ("csv", "jsonl")):
+        runs = [(library(folder, ending), command(folder, ending, output)) for _ in range(repeats)]
+        taken = {part: min(found[0][0][part] for found in runs) for part in ("read", "predict")}
+        cpu, wall, peak = (min(found[1][i] for found in runs) for i in range(3))
+        assert runs[0][0][1] == predicted(folder, output), "the command must predict what the library predicts"
+        row = {"from": ending, "to": output, **taken, "command": cpu, "wall": wall, "peak": peak}
+        rows.append(row | {"ratio": (taken["read"] + taken["predict"]) / cpu})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def table_of(rows):
     lines = [
         "| from, to | library: read | library: `predict` | `csdpp predict` | library ÷ command | peak MB |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        figures = (
-            f"{row['read']:.2f} | {row['predict']:.2f} | {row['command']:.2f} | {row['ratio']:.2f} | {row['peak']:.0f}"
-        )
-        lines.append(f"| {row['from']}, {row['to']} | {figures} |")
-    table = "\n".join(lines)
-    print(table)
-    if options.record:
-        facts = {"version": csdpp.__version__, "python": platform.python_version(), "rows": options.rows, "runs": rows}
-        RESULTS.write_text(json.dumps(facts, indent=1) + "\n")
-        before, rest = PAGE.read_text().split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+        figures = f"{row['read']:.2f} | {row['predict']:.2f} | {row['command']:.2f} | {row['ratio']:.2f}"
+        lines.append(f"| {row['from']}, {row['to']} | {figures} | {row['peak']:.0f} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

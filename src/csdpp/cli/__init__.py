@@ -32,7 +32,8 @@ examples:
   csdpp predict tags.csdpp b.csv  tag another
   csdpp COMMAND --help            what a command does, and its options
 
-exit codes: 0 done, 2 something you can mend (one line says what), 130 Ctrl-C"""
+exit codes: 0 done, 2 something you can mend (one line says what), 130 Ctrl-C,
+143 SIGTERM"""
 
 
 #: In the order in which `csdpp --help` lists them.
