@@ -38,24 +38,23 @@ ROWS, TARGET_ROWS, TARGET_K, TARGET_SHARDS, TARGET_SAMPLE = 4096, 10**10, 10**6,
 
 
 def make_rows(n, d, K, seed, topics=60):
-    """Sparse rows of hidden topics: a topic draws features and labels, frequent ones more often (1 / rank)."""
+    """Sparse rows of hidden topics: each has features and labels of its own, their frequencies fall like 1 / rank."""
     rng = np.random.default_rng(seed)
-    topic = (np.exp(rng.random(n) * np.log(topics)) - 1).astype(int) % topics
-    places = np.random.default_rng(0).permutation(K)
 
-    def draw(size, each, mixed):
-        near = (topic[:, None] * (size // topics) + rng.integers(0, max(1, size // topics), (n, each))) % size
-        anywhere = (np.exp(rng.random((n, each)) * np.log(size)) - 1).astype(int) % size
-        columns = np.where(rng.random((n, each)) < mixed, anywhere, near)
-        return np.repeat(np.arange(n), each), columns.ravel()
+    def ranks(size, shape):
+        return (np.exp(rng.random(shape) * np.log(size + 1)) - 1).astype(int).clip(0, size - 1)
 
-    rows, columns = draw(d, NNZ, 0.3)
-    X = sparse.csr_array((np.ones(len(rows)), (rows, columns)), (n, d))
-    rows, columns = draw(K, LABELS, 0.3)
-    hot = np.exp(np.random.default_rng(1).random(K) * -6.0)  # within a topic too some labels are frequent
-    keep = np.random.default_rng(seed + 1).random(len(rows)) < np.maximum(hot[columns], 0.05)
-    Y = sparse.csr_array((np.ones(keep.sum(), bool), (rows[keep], places[columns[keep]])), (n, K))
-    return X, Y
+    topic = ranks(topics, (n, 1))
+
+    def draw(size, each):
+        own, shared = topic * (size // topics) + ranks(size // topics, (n, each)), ranks(size, (n, each))
+        columns = np.where(rng.random((n, each)) < 0.2, shared, own)
+        return sparse.csr_array((np.ones(n * each), (np.repeat(np.arange(n), each), columns.ravel())), (n, size))
+
+    X, Y = draw(d, NNZ), draw(K, LABELS)
+    X.sum_duplicates(), Y.sum_duplicates()
+    Y.data[:] = 1.0
+    return X, Y.astype(bool)
 
 
 def spent(call):
