@@ -211,7 +211,7 @@ def main():
     parser.add_argument("--record", action="store_true", help="write docs/scale.md and the results")
     options = parser.parse_args()
     with threadpool_limits(1):
-        collect(Pass(True, True, True, sketch=4), [make_rows(64, 30, 20, 0)], 30, 20)
+        collect(Pass(True, True, True, sketch=4), [make_rows(64, 120, 120, 0)], 120, 120)
         figures = {"losing": losing(), "solving": solving(), "a_row": a_row()}
     text = tables(figures)
     print(text)

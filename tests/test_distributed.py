@@ -117,7 +117,10 @@ def test_with_the_mean_as_reference_pbc_has_the_ridge_of_o_br_and_the_directions
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("model", [PLST(1), CPLST(1), OnlineBinaryRelevance(), CSDPP(1), CSDPP(1, cost="hamming")])
+@pytest.mark.parametrize(
+    "model",
+    [PLST(1), CPLST(1), OnlineBinaryRelevance(), CSDPP(1), CSDPP(1, fit_intercept=False), CSDPP(1, cost="hamming")],
+)
 def test_nasty_data(model, stream):
     """Ranks below M, labels without an example, one label: as one machine, or at least finite scores."""
     X, Y = STREAMS[stream]()
@@ -488,6 +491,11 @@ def test_a_poisoned_shard_is_named(cluster, tmp_path):
         distributed.fit(model, *cut(bad, Y, 5), client=cluster)
     with pytest.raises(InvalidInput, match=r"shard block 4 of 5 cannot be used: .*Y must hold 0 and 1, got 2"):
         distributed.fit(model, *cut(X, np.where(np.arange(150)[:, None] == 149, 2, Y), 5))
+
+    missing = Y.astype(float)
+    missing[60, 1] = np.nan
+    with pytest.raises(InvalidInput, match=r"shard block 2 of 5 cannot be used: .*Y must hold 0 and 1, got NaN"):
+        distributed.fit(model, *cut(X, missing, 5))
 
     def breaking(block, block_info=None):
         if block_info[None]["chunk-location"][0] == 1:

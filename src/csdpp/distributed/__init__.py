@@ -150,8 +150,10 @@ class _Passes:
             sums: Sums = _shards.compute(_shards.sum_shards(job, self.reader, self.shards), self.client)
         except CsdppError:
             raise
-        except (OSError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+        except Exception as error:  # of making a block: none of our tasks has seen it
             found = _shards.blame(_WHO, self.shards, lambda what: _shards.compute(what, self.client), error)
+            if found is error:
+                raise
             raise found from error
         if not sums.rows:
             raise InvalidInput(f"{_WHO}: X must have rows, got none in {len(self.shards)} shards")

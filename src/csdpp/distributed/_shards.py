@@ -58,8 +58,6 @@ class Reader:
     def read(self, X: Any, Y: Any) -> tuple[Any, Any]:
         """One block of rows."""
         rows = self.targets.rows(Y)
-        if rows.dtype != np.bool_:
-            raise InvalidInput("Y must hold 0 and 1, got missing labels; learn those rows with partial_fit")
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=0, input_name="X")
         if X.shape[1] != self.d or X.shape[0] != rows.shape[0]:
             raise InvalidInput(f"X must be {(rows.shape[0], self.d)} beside Y {rows.shape}, got {X.shape}")
@@ -173,7 +171,7 @@ def _collect(job: Pass, reader: Reader, shard: Shard, X: Any = None, Y: Any = No
         blocks = iter([reader.read(X, Y)]) if shard.path is None else reader.read_file(shard)
         with one_blas_thread():
             return collect(job, blocks, reader.d, reader.targets.K)
-    except (CsdppError, OSError, ValueError, TypeError) as error:
+    except (CsdppError, OSError, ValueError) as error:
         said = " ".join(str(error).split())
         raise InvalidInput(f"{reader.who}: shard {shard.name} cannot be used: {said:.1000}") from None
 

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from csdpp._kernels import memory as kernels
 from csdpp.costs import Cost, StreamCost
+from csdpp.costs._base import ALL
 from csdpp.distributed._sketch import FrequentDirections
 
 Array = NDArray[Any]
@@ -158,7 +159,7 @@ def _weighted(out: Sums, rule: Rule, X: Any, Y: Any) -> Array:
         Y_hat = rule.predict(Z, candidate)
         if isinstance(rule.cost, StreamCost):
             for y, y_hat in zip(truth, Y_hat, strict=True):
-                kernels.remember_inplace(out.counts[candidate], y, y_hat, 1.0)  # type: ignore[index]
+                kernels.remember_inplace(out.counts[candidate], y, y_hat, ALL, 1.0)  # type: ignore[index]
         else:
             out.losses[candidate] += rule.cost.loss(truth, Y_hat).sum()  # type: ignore[index]
         if candidate == rule.current:
@@ -171,7 +172,7 @@ def _weigh(rule: Rule, Y: Array, Y_hat: Array, delta: Array) -> None:
     """Label weights (n, K). A cost of the whole stream weighs all rows by the memory of the pass before."""
     for t in range(len(Y)):
         if isinstance(rule.cost, StreamCost):
-            kernels.memory_weights(rule.memory, Y[t], Y_hat[t], delta[t])
+            kernels.memory_weights(rule.memory, Y[t], Y_hat[t], ALL, delta[t])
         else:
             rule.cost._weights_row(Y[t], Y_hat[t], rule.weighting, delta[t])
 
