@@ -369,3 +369,18 @@ def test_costs_with_a_memory_know_new_labels_as_silent():
     assert micro.add_labels(2)._engine.memory.sum() / 7 == pytest.approx(rows)
     assert micro.drop_labels([0, 1, 2])._engine.memory.sum() / 4 == pytest.approx(rows)
     assert F1()._more_labels(np.zeros((4, 0)), 2, 3.0).shape == (4, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_features_that_never_come_back_do_not_wind_up(dtype):
+    """Nothing excites them, and forgetting would let A^-1 grow without end: also those that came amid the stream."""
+    X, Y = correlated(400, 5, 4, 8)
+    model = CSDPP(2, forgetting=0.9, dtype=dtype).fit(X[:, :3], Y).add_features(2)
+    X[:, 1], X[:, 4] = 0.0, 0.0  # one falls silent, one never says anything
+    for _ in range(5):
+        model.partial_fit(X, Y)
+        values = np.linalg.eigvalsh(model._engine.regressor.precision().astype(float))
+        assert values[0] > 0
+        assert values[-1] < 2 * np.finfo(dtype).eps ** -0.5
+    assert np.isfinite(model._engine.regressor.absent).all()
+    assert not model.add_labels(1).predict(X)[:, -1].any()
