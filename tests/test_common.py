@@ -68,11 +68,13 @@ def test_parameters_of_a_clone():
 
 
 @every_learner
+@pytest.mark.parametrize("forgetting", [None, 0.97])
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
-def test_block_size_changes_speed_only(learner, size):
+def test_block_size_changes_speed_only(learner, size, forgetting):
     X, Y = data()
-    one = clone(learner).set_params(block_size=33)
-    other = clone(learner).set_params(block_size=size)
+    more = {} if forgetting is None else {"forgetting": forgetting}
+    one = clone(learner).set_params(block_size=33, **more)
+    other = clone(learner).set_params(block_size=size, **more)
     np.testing.assert_array_equal(one.prequential(X, Y), other.prequential(X, Y))
     assert_same_state(one, other, atol=1e-10)
 
@@ -81,9 +83,11 @@ def test_block_size_changes_speed_only(learner, size):
 def test_block_size_changes_speed_only_in_float32(learner):
     X, Y = data(400)
     labels = [
-        clone(learner).set_params(dtype="float32", block_size=size).prequential(X, Y).astype(int) for size in (1, 64)
+        clone(learner).set_params(dtype="float32", block_size=size).prequential(X, Y).astype(int)
+        for size in (1, 2, 7, 64, 1000)
     ]
-    assert (labels[0] != labels[1]).mean() < 0.005
+    for other in labels[1:]:
+        assert (labels[0] != other).mean() < 0.005
     full = clone(learner).prequential(X, Y)
     assert (labels[0] != full).mean() < (0.2 if learner is LEARNERS["published-none"] else 0.01)
 

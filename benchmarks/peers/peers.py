@@ -47,9 +47,10 @@ class Peer:
         return f"{cls.package} {version(cls.package)}"
 
     def __init__(self, X, Y, M):
-        """Rows X (n, d), dense or CSR; boolean Y (n, K); M, the size of a hidden layer for those who have one."""
-        self.X, self.Y, self.M = X, Y, M
+        """Rows X (n, d), dense or CSR; boolean Y (n, K); M, of a hidden layer, by default K / 2 and at most 60."""
+        self.X, self.Y = X, Y
         self.n, self.K = Y.shape
+        self.M = M or min(-(-self.K // 2), 60)
         if self.batch > 1 and self.n < 4000:
             self.batch = max(1, self.batch // 10)  # on a short stream the first batches are a large part of it
         self.prepare()
@@ -189,7 +190,7 @@ class TorchLowRankBatch(TorchLowRank):
 
 class River(Peer):
     package = "river"
-    settings = rates(0.003, 0.01, 0.05, 0.5)
+    settings = rates(0.001, 0.003, 0.01, 0.1)
 
     def prepare(self):
         if sparse.issparse(self.X):

@@ -75,7 +75,7 @@ def run(
     plan = Plan(
         sets=_choose_sets(sets, data, quick),
         teams=tuple(teams),
-        seconds={"generated": 0.2, "real": 0.2} if quick else {"generated": 1.5, "real": 12.0},
+        seconds={"generated": 0.2, "real": 0.2} if quick else {"generated": 0.8, "real": 6.0},
         rows=dict(_QUICK_ROWS) if quick else {},
         seed=seed,
         data=None if data is None else str(data),
