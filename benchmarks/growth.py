@@ -122,7 +122,7 @@ def main():
     if options.record:
         from csdpp.bench import machine
 
-        content = {"made_with": machine.circumstances(), **found}
+        content = {"made_with": machine.circumstances(), "load": os.getloadavg()[2], **found}
         RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 

@@ -75,16 +75,25 @@ def curves(results):
     return [*lines, *report.table(head, rows), *made_with(found)]
 
 
+def pictures(results):
+    """Speed against loss, of the kinds of streams that were run."""
+    found = [kind for kind in ("real", "generated") if (RESULTS / f"speed-loss-{kind}.png").exists()]
+    return [line for kind in found for line in (f"![{kind}](../benchmarks/results/speed-loss-{kind}.png)", "")]
+
+
 def bench(results):
     """All tables of `csdpp bench`."""
     return report.as_markdown(results["bench"]).splitlines()
 
 
-PARTS = {"floors": floors, "curves": curves, "bench": bench}
+PARTS = {"floors": floors, "pictures": pictures, "curves": curves, "bench": bench}
 
 
 def made_with(found):
-    return [f"Made with {', '.join(f'{key} {value}' for key, value in found['made_with'].items())}.", ""]
+    """Machine, versions, and what else ran: on a busy machine caches are shared, which costs the faster one more."""
+    versions = ", ".join(f"{key} {value}" for key, value in found["made_with"].items())
+    load = f"{found['load']:.1f}" if "load" in found else "not recorded; the machine was busy with other work"
+    return [f"Made with {versions}. Load of the machine in the quarter of an hour before the end: {load}.", ""]
 
 
 def _of(points, basis):
@@ -112,6 +121,7 @@ def draw(found, path):
     """Time against K, against M K, against the rows learned; memory against K."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(9.5, 7))
     FigureCanvasAgg(figure)
@@ -145,6 +155,9 @@ def draw(found, path):
         panel.set_title(title, fontsize=9, loc="left")
         panel.grid(color="0.92", linewidth=0.6)
         panel.tick_params(labelsize=8)
+        if panel is not rows:
+            panel.xaxis.set_minor_formatter(NullFormatter())
+            panel.yaxis.set_minor_formatter(NullFormatter())
         panel.spines[["top", "right"]].set_visible(False)
         panel.legend(fontsize=8, frameon=False)
     figure.tight_layout()

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -146,7 +147,7 @@ def large():
 
 
 def _two_bases(name, asked):
-    stream = dense(streams.load(name, None, 0))
+    stream = dense(name)
     M = streams.code_size(name)
     for title, options in (("PBC", PBC), ("PBT", PBT)):
         yield from _by_weighting(title, asked, stream, M, options)
@@ -161,7 +162,7 @@ def _by_weighting(title, asked, stream, M, options, gradient=False):
 
 def flops():
     """CSDPP ridge, d=501, K=983, M=10: time against its flops at the speed of dgemm"""
-    stream, d, K, M = dense(streams.load("S3", None, 0)), 501, 983, 10
+    stream, d, K, M = dense("S3"), 501, 983, 10
     A = np.random.default_rng(0).random((1000, 1000))
     for title, options, p in (("PBC", PBC, K), ("PBT", PBT, M + 1)):
         row = 4.0 * d * d + 4.0 * d * p + 6.0 * (M + 1) * K
@@ -173,7 +174,7 @@ def flops():
 
 def sparse_gradient():
     """CSDPP gradient, PBT, sparse x (5 %), d=5001, K=3993, M=25"""
-    stream = dense(streams.load("S4", None, 0))
+    stream = dense("S4")
     yield from _by_weighting("PBT", 10, stream, 25, PBT, gradient=True)
 
 
@@ -195,7 +196,7 @@ def wide():
 def relevance():
     """O-BR against Sherman and Morrison in NumPy"""
     for name in ("S1", "S2", "S3"):
-        stream = dense(streams.load(name, None, 0))
+        stream = dense(name)
         prepared = learners.NaiveRelevance(stream.X, stream.Y, None)
         theirs = Naive(naive.BinaryRelevance(prepared.d, prepared.K, naive.Ridge(prepared.d)), [], stream.Y)
         theirs.rows = prepared.rows
@@ -212,8 +213,10 @@ def many_directions():
 CASES = (small, middle, large, flops, sparse_gradient, wide, relevance, many_directions)
 
 
-def dense(stream):
-    """The stream with dense labels."""
+@cache
+def dense(name):
+    """A generated stream with dense labels."""
+    stream = streams.load(name, None, 0)
     Y = stream.Y.toarray() if sparse.issparse(stream.Y) else np.asarray(stream.Y)
     return replace(stream, Y=Y.astype(bool))
 
@@ -298,7 +301,7 @@ def main():
     if options.peers:
         take(against_peers(os.path.abspath(options.peers)), "Peers that learn row by row")
     if options.record:
-        content = {"made_with": machine.circumstances(), "cases": found}
+        content = {"made_with": machine.circumstances(), "load": os.getloadavg()[2], "cases": found}
         RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return 0 if all(reached(case) is not False for case in found) else 1
 
