@@ -191,6 +191,7 @@ def tables(figures):
         f"| most memory of a worker | | {peak:.0f} MB | |",
         f"| bits of the model | {one['bits']} | {two['bits']} | {harmed['bits']} |",
         "",
+        "Bytes sent between workers include blocks of rows that Dask gave to a worker that had nothing to do. "
         f"The bits are {same}. The same sums of {cut['rows']:,} rows that lie on the workers already, by the number of "
         "shards:",
         "",

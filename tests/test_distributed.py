@@ -1,9 +1,12 @@
 """Sums over shards against one machine: the learners over Dask."""
 
+import importlib.util
+import json
 import os
 import signal
 import sqlite3
 import warnings
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -592,3 +595,19 @@ def test_what_cannot_be_fitted():
             distributed.fit(CSDPP(2), *pair, **options)
     with pytest.raises(MissingData, match="matches none"):
         distributed.fit(CSDPP(2), "no/such/*.svm", n_features=3, n_labels=2)
+
+
+# ------------------------------------------------------------------------------------------------- the pages
+
+
+@pytest.mark.parametrize(("script", "page"), [("sharding", "distributed.md"), ("scale", "scale.md")])
+def test_figures_of_the_pages_are_the_recorded_ones(script, page):
+    root = Path(__file__).resolve().parents[1]
+    results = root / "benchmarks" / "results" / f"{script}.json"
+    if not results.exists():
+        pytest.skip(f"nothing recorded: python benchmarks/{script}.py --record")
+    found = importlib.util.spec_from_file_location(f"benchmarks_{script}", root / "benchmarks" / f"{script}.py")
+    benchmark = importlib.util.module_from_spec(found)
+    found.loader.exec_module(benchmark)
+    text = (root / "docs" / page).read_text(encoding="utf-8").split(benchmark.BEGIN)[1].split(benchmark.END)[0]
+    assert text.strip() == benchmark.tables(json.loads(results.read_text(encoding="utf-8"))).strip()
