@@ -48,6 +48,10 @@ X, Y = rows(1000)
 # ---- the services: how each is started, and the bytes of its requests
 
 
+def _children(pid):
+    return map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+
 class Service:
     """A process, and ready requests for it: `one`, `bulk` and `ask` are lists of bytes."""
 
@@ -77,6 +81,12 @@ class Service:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait(60)
+
+    def cpu(self):
+        """Seconds of CPU so far: what a figure costs, however busy the machine is otherwise."""
+        pids = [self.process.pid, *_children(self.process.pid)]
+        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+        return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")
 
     def memory(self):
         """Resident megabytes."""
@@ -244,13 +254,19 @@ async def measure(service, seconds):
     lines = await opened(service, 1 if shared else CONNECTIONS)
     out = {}
     await saturate(lines, service.one, time.perf_counter() + 1.0)
+    before = service.cpu()
     spent, wall = await saturate(lines[:4], service.bulk, time.perf_counter() + seconds)
+    out["CPU us a row, in batches"] = round(1e6 * (service.cpu() - before) / (BATCH * len(spent)))
     out["learned in batches of 100, a second"] = round(BATCH * len(spent) / wall)
+    before = service.cpu()
     spent, wall = await saturate(lines, service.one, time.perf_counter() + seconds)
+    out["CPU us a row, one by one"] = round(1e6 * (service.cpu() - before) / len(spent))
     out["learned one by one, a second"] = round(len(spent) / wall)
     out["learned one by one"] = percentiles(spent)
     asking = lines if shared else await opened(service, CONNECTIONS)
+    before = service.cpu()
     out["predict, idle"] = percentiles(await at_rate(asking, service.ask, time.perf_counter() + seconds, RATE))
+    out["CPU us a prediction"] = round(1e6 * (service.cpu() - before) / out["predict, idle"]["requests"])
     for name, requests, rate, n in (
         ("predict, 250 learned a second", service.one, 250, 8),
         ("predict, learning all it can", service.bulk, None, 4),
@@ -287,8 +303,18 @@ def fsync_ms():
     }
 
 
+def circumstances(facts):
+    """What the figures depend on."""
+    load = facts["load_average"][1]
+    return (
+        f"A commit took {facts['commit_p50_ms']} ms, one in a hundred {facts['commit_p99_ms']} ms; the load average of the "
+        f"{facts['cores']} cores was {load:.1f}{', so that seconds say little and CPU says more' if load > 4 else ''}."
+    )
+
+
 def markdown(results):
     figures = ["learned in batches of 100, a second", "learned one by one, a second"]
+    figures += ["CPU us a row, in batches", "CPU us a row, one by one", "CPU us a prediction"]
     latencies = ["predict, idle", "predict, 250 learned a second", "predict, learning all it can"]
     lines = ["| | " + " | ".join(results) + " |", "|---|" + "---|" * len(results)]
     for name in figures:
@@ -321,9 +347,11 @@ def main():
     print(markdown(results))
     if options.record:
         facts = {"csdpp": __version__, "python": platform.python_version(), "processor": processor(), **disk}
-        RESULTS.write_text(json.dumps(facts | {"cores": os.cpu_count(), "results": results}, indent=1) + "\n")
+        facts |= {"cores": os.cpu_count(), "load_average": os.getloadavg()}
+        RESULTS.write_text(json.dumps(facts | {"results": results}, indent=1) + "\n")
         before, rest = PAGE.read_text().split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{markdown(results)}\n\n{END}{rest.split(END)[1]}")
+        text = f"{markdown(results)}\n\n{circumstances(facts)}"
+        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}")
 
 
 if __name__ == "__main__":
