@@ -306,9 +306,10 @@ def fsync_ms():
 def circumstances(facts):
     """What the figures depend on."""
     load = facts["load_average"][1]
+    busy = ", so that seconds say little and CPU says more" if load > 4 else ""
     return (
-        f"A commit took {facts['commit_p50_ms']} ms, one in a hundred {facts['commit_p99_ms']} ms; the load average of the "
-        f"{facts['cores']} cores was {load:.1f}{', so that seconds say little and CPU says more' if load > 4 else ''}."
+        f"A commit took {facts['commit_p50_ms']} ms, one in a hundred {facts['commit_p99_ms']} ms; the load average of "
+        f"the {facts['cores']} cores was {load:.1f}{busy}."
     )
 
 
