@@ -270,6 +270,8 @@ def test_gaps_of_frames_and_lists():
     assert_same_state(CSDPP(2).fit(X, frame.astype("boolean")), expected)
     mask, filled = frame.notna()[list("zyxwvu")], frame.fillna(1)[list("zyxwvu")]
     assert_same_state(model.partial_fit(X, filled, mask=mask), expected.partial_fit(X, Y))
+    turned = mask[list("vuxwzy")]  # a mask with names goes by them
+    assert_same_state(model.partial_fit(X, filled, mask=turned), expected.partial_fit(X, Y))
     one = OnlineBinaryRelevance().fit(X, Y[:, :1])
     assert one.predict(X).shape == (60, 1)
 

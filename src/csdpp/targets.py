@@ -102,6 +102,9 @@ class Targets:
 
     def _indicators(self, y: Any, mask: Any) -> tuple[Any, Array | None]:
         names = column_names(y)
+        told = column_names(mask)
+        if names is not None and told is not None and set(told) == set(names):
+            mask = mask[names.tolist()]
         given = None if mask is None else _dense(as_matrix(mask))
         if self.named and names is not None and not np.array_equal(names, self.classes):
             if set(names) != set(self.classes):
