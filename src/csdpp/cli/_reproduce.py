@@ -15,8 +15,8 @@ def _add_options(parser: ArgumentParser) -> None:
         "--only",
         nargs="+",
         metavar="NAME",
-        help="some of the experiments noise, large, basis, cost, orders, defaults, ablation, regret, ceilings, batch "
-        "(default: all)",
+        help="some of the experiments noise, large, basis, cost, orders, defaults, ablation, regret, ceilings, batch, "
+        "readings (default: all)",
     )
     parser.add_argument("--sets", nargs="+", metavar="SET", help="some of the data sets (default: all at hand)")
     parser.add_argument(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,7 @@ def reproduce(
         The folder of results.sqlite, report.html, report.md and the figures. Results that are there already are
         used: an interrupted call goes on where it was, and a larger ``repeats`` adds to what is there.
     only : names of experiments, optional
-        "noise", "large", "basis", "cost", "orders", "defaults", "ablation", "regret", "ceilings", "batch"; all by
-        default.
+        "noise", "large", "basis", "cost", "orders", "defaults", "ablation", "regret", "ceilings", "batch", "readings".
     sets : names of data sets, optional
         By default all that are at hand, and the stand-ins of the experiment "large".
     repeats : int
@@ -206,8 +204,7 @@ def summary(report: Report) -> dict[str, Any]:
         "orderings": {table: list(pair) for table, pair in report.orderings.items()},
         "claims": [claim._asdict() | {"verdict": claim.verdict} for claim in report.claims],
         "defaults": [versus._asdict() for versus in report.versus],
-        "experiments": [section.experiment.name for section in report.sections],
-        "specs": {section.experiment.name: asdict(section.experiment)["title"] for section in report.sections},
+        "deviations": [[reason, len(group)] for reason, group in report.deviations],
         "figures": figures_of,
     }
 

@@ -99,6 +99,13 @@ class Store:
 
     def results(self) -> dict[str, Result]:
         """Of all runs of this version, by key."""
+        self.connection.execute("BEGIN")  # one state of the file, whoever else is writing
+        try:
+            return self._results()
+        finally:
+            self.connection.rollback()
+
+    def _results(self) -> dict[str, Result]:
         found: dict[str, Result] = {}
         query = "SELECT key, facts, seconds FROM runs WHERE version = ?"
         for key, facts, seconds in self.connection.execute(query, (self.version,)):
