@@ -15,7 +15,7 @@ import pytest
 
 from csdpp import CSDPP, OnlineBinaryRelevance, cli, experiments
 from csdpp.costs import resolve_cost
-from csdpp.datasets import load, load_river_yeast
+from csdpp.datasets import load, load_river_yeast, make_stream
 from csdpp.errors import InvalidInput, InvalidParameter
 from csdpp.experiments import claims, runner, spec, tables, work
 from csdpp.experiments.literal import predict_literally
@@ -438,3 +438,26 @@ def test_results_are_of_one_moment(tmp_path):
         assert len(reader._results()) == 1
         reader.connection.rollback()
         assert len(reader.results()) == 2
+
+
+@pytest.mark.parametrize(
+    ("learner", "options"),
+    [
+        ("published", {"basis": "pbt", "regressor": "gradient"}),
+        ("published", {"basis": "pbt", "regressor": "gradient", "block_size": 1, "dense": True}),
+        ("obr", {"regressor": "gradient"}),
+        ("naive", {"basis": "pbt"}),
+        ("naive", {"basis": "binary relevance"}),
+    ],
+)
+def test_timed_runs_on_sparse_streams(monkeypatch, learner, options):
+    """The way of running changes the time, not the losses of O-BR and PBT in blocks or one by one."""
+    stream = make_stream(40, 30, 8, density=0.2, random_state=0)
+    monkeypatch.setattr(work, "prepared", lambda *args: stream)
+    share, cost = (None, None) if learner == "obr" or "binary relevance" in options.values() else (3, "hamming")
+    outcome = work.execute(
+        a_run(measure="timed", learner=learner, options=json.dumps(options), share=share, cost=cost, data="eurlex-like")
+    )
+    assert outcome.error is None
+    assert outcome.losses["ms_per_row"] == pytest.approx(1e3 * outcome.losses["seconds"] / 40)
+    assert 0 < outcome.losses["hamming"] < 0.6

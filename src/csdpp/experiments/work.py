@@ -168,7 +168,7 @@ def _timed(run: Run, data: Dataset) -> Measured:
     start = time.process_time()
     Y_hat = predict(X, Y)
     seconds = time.process_time() - start
-    return _losses(Y, _dense(Y_hat)) | {"seconds": seconds, "ms_per_row": 1e3 * seconds / len(Y_hat)}, {}, {}
+    return _losses(Y, _dense(Y_hat)) | {"seconds": seconds, "ms_per_row": 1e3 * seconds / Y.shape[0]}, {}, {}
 
 
 def _naively(run: Run, X: Any, Y: Any) -> Callable[[Any, Any], Array]:
