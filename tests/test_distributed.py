@@ -196,7 +196,7 @@ def test_folders_of_files(tmp_path):
 
 
 @pytest.mark.parametrize("shards", [1, 5])
-def test_first_round_of_a_cost_by_its_definition(shards):
+def test_rounds_of_a_cost_by_their_definition(shards):
     """Predict with the Hamming solution, weigh, regress: stated here once more, without a sum over shards."""
     stream = make_stream(600, 15, 12, rank=3, random_state=1)
     X, Y, cost = stream.X, stream.Y, resolve_cost("f1")
@@ -210,6 +210,14 @@ def test_first_round_of_a_cost_by_its_definition(shards):
     np.testing.assert_allclose(model.fit_report_["losses"], losses, atol=1e-12)
     assert losses[1] < losses[0]
     np.testing.assert_allclose(model.decision_function(X), F @ H @ P.T @ P, atol=1e-10)
+    # the second round: the mean of the sums of both
+    V2 = np.sqrt(cost.weights(Y, F @ H @ P.T @ P >= 0, "ordered")) * np.where(Y == 1, 1.0, -1.0)
+    H = np.linalg.solve(F.T @ F + np.eye(16), F.T @ (V + V2) / 2)
+    P = np.linalg.eigh((V.T @ V + V2.T @ V2) / 2)[1][:, ::-1][:, :2].T
+    losses.append(cost.loss(Y, F @ H @ P.T @ P >= 0).mean())
+    model = CSDPP.published(2, cost="f1", basis="pbc")
+    distributed.fit(model, *cut(X, Y, shards), rounds=2, tol=0.0)
+    np.testing.assert_allclose(model.fit_report_["losses"], losses, atol=1e-12)
 
 
 @pytest.mark.parametrize("cost", ["f1", "accuracy", "rank", "micro_f1", "macro_f1"])
@@ -221,6 +229,10 @@ def test_loss_reported_is_the_loss_of_the_model(cost):
     assert loss < model.fit_report_["losses"][0]
     assert len(model.fit_report_["losses"]) <= 5
     assert model.spectrum_.sum() == pytest.approx(3)
+    if cost == "micro_f1":  # what it remembers goes on from the counts of its own predictions
+        truth, guess = np.asarray(stream.Y, bool), model.predict(stream.X).astype(bool)
+        kinds = truth & guess, ~truth & guess, truth & ~guess, ~truth & ~guess
+        assert model._engine.memory.ravel().tolist() == [kind.sum() for kind in kinds]
 
 
 def test_cost_of_ones_own():
