@@ -37,8 +37,8 @@ at hand (below CSDPP_DATA or fetched), and writes report.html: each published
 figure beside ours, with its standard error and a mark for agreement; the
 figures; the paper's claims, true or false; what deviates and why. All results
 are kept in results.sqlite: interrupted or killed, the same command goes on
-where it was, and more repetitions add to what is there. With 3 repetitions on
-six sets about 15 minutes on two cores. Needs pip install 'csdpp[experiments]'.""",
+where it was, and more repetitions add to what is there. Says how long it will
+still take. Needs pip install 'csdpp[experiments]'.""",
     examples="""\
 examples:
   csdpp reproduce --repeats 3                     everything, shortened
