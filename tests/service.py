@@ -22,7 +22,7 @@ class Live:
 
     def __init__(self, url, pipeline):
         self.url, self.pipeline = url, pipeline
-        self.http = httpx.Client(base_url=url, timeout=20, trust_env=False)
+        self.http = httpx.Client(base_url=url, timeout=60, trust_env=False)
 
     def ask(self, method, path, **more):
         answer = self.http.request(method, path, **more)
@@ -70,7 +70,7 @@ def live(folder, **settings):
 
     thread = threading.Thread(target=asyncio.run, args=[serve()])
     thread.start()
-    started.wait(20)
+    started.wait(60)
     service = Live(f"http://127.0.0.1:{listener.getsockname()[1]}", pipeline)
     service.stop = uvicorn._told_to_stop
     try:
@@ -78,7 +78,7 @@ def live(folder, **settings):
     finally:
         service.http.close()
         service.stop()
-        thread.join(30)
+        thread.join(90)
         pipeline.close()
         listener.close()
         assert not thread.is_alive()
