@@ -3,7 +3,9 @@
 import asyncio
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ from csdpp.service.telemetry import Exposition, Telemetry
 
 #: Multiplications of a prediction from which on it leaves the event loop.
 _LARGE = 20_000_000
+#: Bytes of a JSON body from which on it is bulk, and waits its turn.
+_BULK = 1 << 15
 
 
 class Service:
@@ -34,6 +38,8 @@ class Service:
         self.settings, self.pipeline = settings, pipeline
         self.telemetry = Telemetry()
         self.exposition = Exposition(self.telemetry, pipeline)
+        self.small = 0  # requests of a few items so far
+        self._gate = asyncio.Semaphore(1)
 
     # ---- predict, learn, feedback
 
@@ -41,7 +47,26 @@ class Service:
         """Body and type of the answer to one or many items as JSON, or to lines of NDJSON."""
         if ndjson:
             return await Bulk(self, path).answer(receive), NDJSON.encode()
-        body = parse(BODIES[path][0], await whole_body(receive))
+        data = await whole_body(receive)
+        if len(data) < _BULK:
+            self.small += 1
+            return await self._answer(path, data), JSON.encode()
+        async with self.turn():
+            return await self._answer(path, data), JSON.encode()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Bulk is worked on one request at a time, and no more than half of the time while small requests come."""
+        await self._gate.acquire()
+        start, before, loop = time.perf_counter(), self.small, asyncio.get_running_loop()
+        try:
+            yield
+        finally:
+            pause = time.perf_counter() - start if self.small > before else 0.0
+            loop.call_later(pause, self._gate.release)
+
+    async def _answer(self, path: str, data: bytes) -> bytes:
+        body = parse(BODIES[path][0], data)
         items = getattr(body, "items", None) or [body]
         if len(items) > self.settings.max_items:
             raise Refused(
@@ -53,8 +78,8 @@ class Service:
             results = await self.learn(path, items)
             _raise_first(results)
         if not hasattr(body, "items"):
-            return _text(results[0]), JSON.encode()
-        return _text({"items": results, "version": max(result["version"] for result in results)}), JSON.encode()
+            return _text(results[0])
+        return _text({"items": results, "version": max(result["version"] for result in results)})
 
     async def predict(
         self, items: Sequence[Any], scores: bool = True, keep: bool = True, each: bool = False

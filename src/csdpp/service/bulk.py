@@ -27,7 +27,8 @@ class Bulk:
         """The lines' answers, in their order."""
         lines = self._lines(receive)
         while chunk := await self._chunk(lines):
-            results = await self._work(chunk)
+            async with self.service.turn():
+                results = await self._work(chunk)
             self.out.append(b"".join(map(_line, results)))
         return b"".join(self.out)
 

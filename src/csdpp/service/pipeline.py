@@ -220,8 +220,8 @@ class Pipeline:
             self.sick = f"the store cannot be written ({error})"
             log.error("%s", self.sick)
             refused = Refused(503, "storage", self.sick, retry=5)
-            self._answer([(job.done, refused) for job in jobs])
             self._done(sum(len(job.rows) for job in jobs))
+            self._answer([(job.done, refused) for job in jobs])
             return
         except Exception as error:
             self._die("store", error, [job.done for job in jobs])
@@ -235,8 +235,8 @@ class Pipeline:
             else:
                 self.next_seq = result.batch.last + 1
                 self._to_learn.put((job, result))
+        self._done(rows)  # before the answer: who has it may send again
         self._answer(answers)
-        self._done(rows)
 
     # ---- the learner thread
 
@@ -270,8 +270,8 @@ class Pipeline:
             except Exception as error:
                 self._die("learner", error, [*wanted, *(job.done for job, _ in learned)])
                 return
-            self._answer([(job.done, (result, self.published.version)) for job, result in learned])
             self._done(sum(len(job.rows) for job, _ in learned))
+            self._answer([(job.done, (result, self.published.version)) for job, result in learned])
 
     def _learn(self, batch: Batch | None) -> None:
         assert batch is not None
