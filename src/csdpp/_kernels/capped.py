@@ -2,8 +2,10 @@
 
 from numba import njit
 
+from csdpp._kernels.vectors import KERNEL
 
-@njit(cache=True, nogil=True)
+
+@njit(**KERNEL)
 def project_capped_inplace(sigma, held, M, full):
     """Project ``sigma[:held]`` (falling, non-negative) and say whether its trace is now held at M.
 

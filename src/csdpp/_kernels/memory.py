@@ -6,6 +6,8 @@ The memory (4, J) holds counts of the rows so far: one column for all labels tog
 
 from numba import njit
 
+from csdpp._kernels.vectors import INNER, KERNEL
+
 TP, FP, FN, TN = range(4)
 
 # What stands in for the rows that have not been: without it, the first rows would decide alone, and a label that
@@ -14,12 +16,12 @@ TP, FP, FN, TN = range(4)
 HIT, MISTAKE = 0.1, 0.5
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _f1(tp, fp, fn):
     return 2.0 * tp / (2.0 * tp + fp + fn)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def memory_weights(memory, y, y_hat, known, out):
     """Write the weights (K,) of a row: what the measure loses if the label comes out wrong, times the rows so far.
 
@@ -63,7 +65,7 @@ def memory_weights(memory, y, y_hat, known, out):
         out[k] = rows * loss if pooled else rows * loss / K
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def remember_inplace(memory, y, y_hat, known, forgetting):
     """Fade ``memory`` by ``forgetting`` and count in what is known of a row. O(K)."""
     partial, J = known.shape[0] > 0, memory.shape[1]

@@ -17,6 +17,8 @@ of one kind the same weight, four values a row.
 import numpy as np
 from numba import njit
 
+from csdpp._kernels.vectors import INNER, KERNEL
+
 HAMMING, F1, ACCURACY, RANK, RANK_PUBLISHED, WITH_MEMORY = range(6)  # the last: see `csdpp._kernels.memory`
 ORDERED, SHAPLEY, MARGINAL, MEAN = range(4)
 
@@ -27,7 +29,7 @@ ROUNDING = 1e-9  # a violation smaller than this is taken for rounding in the us
 _CHUNK = 4096  # terms of a Shapley sum that are held at a time
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def row_counts(y, y_hat):
     """(tp, fp, fn, tn) of one row of booleans."""
     tp, P, predicted = np.int64(0), np.int64(0), np.int64(0)
@@ -38,7 +40,7 @@ def row_counts(y, y_hat):
     return tp, predicted - tp, P - tp, y.shape[0] - P - predicted + tp
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def builtin_cost(kind, tp, fp, fn, tn):
     """The built-in cost ``kind`` at these counts; 0/0 is a loss of 0."""
     if kind == HAMMING:
@@ -59,7 +61,7 @@ def builtin_cost(kind, tp, fp, fn, tn):
     return fn * (N + fp) / (2 * P * N) if N > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _builtin_step(kind, relevant, i, j, P, N):
     """D(i, j) of a built-in cost."""
     di, dj = (1, 0) if relevant else (0, 1)
@@ -73,7 +75,7 @@ def _builtin_step(kind, relevant, i, j, P, N):
 # put right already.
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _f1_mean(f, g, c):
     """E[h(X)] with h(x) = 1 / ((c + x) (c + x + 1)), X = I + j: misses put right plus false alarms left.
 
@@ -99,7 +101,7 @@ def _f1_mean(f, g, c):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _f1_mean_p(f, g, c):
     """E[p h(X)], h and X as in `_f1_mean`.
 
@@ -129,7 +131,7 @@ def _f1_mean_p(f, g, c):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _shapley_f1(relevant, f, g, P):
     """F1: c = 1 - 2 (P - i) / (P + b), b = P - i + j labels predicted; P > 0.
 
@@ -153,7 +155,7 @@ def _shapley_f1(relevant, f, g, P):
     return 2 * value
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _shapley_accuracy(relevant, f, g, P):
     """Accuracy: c = 1 - (P - i) / (P + j); P > 0.
 
@@ -171,7 +173,7 @@ def _shapley_accuracy(relevant, f, g, P):
     return total / (g + 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _builtin_shapley(kind, relevant, f, g, P, N):
     """E[D(i, j)] over all label orders, f misses and g false alarms among the other labels."""
     if kind == HAMMING:
@@ -190,7 +192,7 @@ def _builtin_shapley(kind, relevant, f, g, P, N):
     return _shapley_accuracy(relevant, f, g, P)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _builtin_value(kind, weighting, relevant, f, g, P, N):
     """The weight of one kind of label under an order-free weighting."""
     if weighting == MARGINAL:
@@ -201,7 +203,7 @@ def _builtin_value(kind, weighting, relevant, f, g, P, N):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def fill_four(y, y_hat, hit, miss, false_alarm, rejection, out):
     """Give each label the value of its kind."""
     for k in range(y.shape[0]):
@@ -211,7 +213,7 @@ def fill_four(y, y_hat, hit, miss, false_alarm, rejection, out):
             out[k] = false_alarm if y_hat[k] else rejection
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def builtin_weights(kind, weighting, y, y_hat, out):
     """Write the K weights of one row (not square-rooted) into ``out``.
 
@@ -241,7 +243,7 @@ def builtin_weights(kind, weighting, y, y_hat, out):
         out[k] = relevant if y[k] else other
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def builtin_loss(kind, Y, Y_hat, out):
     """Write the cost of each row of ``Y_hat`` (n, K) against ``Y`` into ``out`` (n,); both bool. O(nK)."""
     for t in range(Y.shape[0]):
@@ -249,11 +251,13 @@ def builtin_loss(kind, Y, Y_hat, out):
         out[t] = builtin_cost(kind, tp, fp, fn, tn)
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def known_weights(kind, weighting, y, y_hat, known, out):
     """`builtin_weights` of the row without the labels that are not ``known`` (K,); those weigh nothing."""
-    count = np.count_nonzero(known)
-    out[:] = 0.0
+    count = 0
+    for k in range(known.shape[0]):
+        out[k] = 0.0
+        count += known[k]
     if count == 0:
         return
     truth, answer, weights = np.empty(count, np.bool_), np.empty(count, np.bool_), np.empty(count)
@@ -270,7 +274,7 @@ def known_weights(kind, weighting, y, y_hat, known, out):
             place += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**KERNEL)
 def known_loss(kind, Y, Y_hat, known, out):
     """`builtin_loss` of what is ``known`` (n, K); 0 where nothing is."""
     for t in range(Y.shape[0]):
