@@ -118,6 +118,7 @@ class Csdpp(Service):
 
     def command(self, port):
         settings = ["--features", *FEATURES, "--labels", *LABELS, "--learner", "n_components=4", "--port", str(port)]
+        settings += ["--head-seconds", "60"]
         return [sys.executable, "-m", "csdpp", "serve", "--folder", self.folder.name, *settings]
 
 

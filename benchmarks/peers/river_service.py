@@ -37,4 +37,4 @@ async def learn(items: Items):
 
 
 if __name__ == "__main__":
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", timeout_keep_alive=60)
