@@ -37,7 +37,7 @@ PAGE = ROOT / "docs" / "distributed.md"
 RESULTS = ROOT / "benchmarks" / "results" / "sharding.json"
 BEGIN, END = "<!-- figures: python benchmarks/sharding.py --record -->", "<!-- end of figures -->"
 D, K, RANK, M = 100, 200, 10, 10
-SETS = {"yeast": 0.5, "scene": 0.5, "emotions": 0.5, "cal500": 0.1, "enron": 0.1}
+SETS = {"yeast": 0.5, "scene": 0.5, "emotions": 0.5, "cal500": 0.1, "enron": 0.1, "corel5k": 0.1}
 
 
 def make_shard(number, rows, flag=None):

@@ -247,7 +247,7 @@ SETS = {"yeast": 0.5, "scene": 0.5, "emotions": 0.5, "cal500": 0.1}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SETS, "enron"])
+@pytest.mark.parametrize("name", [*SETS, "enron", "corel5k"])
 @pytest.mark.parametrize("cost", ["f1", "accuracy", "rank"])
 def test_rounds_come_as_far_as_several_passes_of_one_machine(name, cost, data_dir):
     check_rounds(name, cost, data_dir)
