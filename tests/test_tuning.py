@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from csdpp import CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, container, persist
+from csdpp import CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection, container, persist
 from csdpp.costs import AnyCost, resolve_cost
 from csdpp.errors import DataFormatError, InvalidInput, InvalidParameter
 from csdpp.evaluate import prequential
@@ -122,6 +122,33 @@ def test_labels_and_features_come_and_go():
     model.add_labels(2).add_features(2).partial_fit(X, Y)
     assert model.predict(X).shape == Y.shape
     assert model.drop_labels([0]).predict_proba(X).shape == (150, 5)
+
+
+def test_codes_grow_with_the_labels_where_they_are_shares_of_them_and_files_know():
+    """Those of the baselines keep their length."""
+    X, Y = data()
+    candidates = [CSDPP(0.5), CSDPP.published(0.5, random_state=0), CSDPP(1), OnlineRandomProjection(0.5)]
+    model = OnlineTuner([*candidates, OnlineBinaryRelevance()], patience=None).fit(X[:60], Y[:60, :2])
+
+    def sizes():
+        return [engine.regressor.W.shape[1] for engine in model._engine.engines[3:]], [
+            engine.recipe.M for engine in model._engine.engines[:3]
+        ]
+
+    assert sizes() == ([1, 2], [1, 1, 1])
+    for change, K in [(lambda m: m.add_labels(4), 6), (lambda m: m.drop_labels([0, 2, 4]), 3)]:
+        change(model)
+        again = persist.loads(persist.dumps(model))
+        assert sizes() == ([1, K], [K // 2 + K % 2, K // 2 + K % 2, 1])
+        for part in (slice(60, 100), slice(100, 150)):
+            got, expected = (m.prequential(X[part], Y[part, :K]) for m in (again, model))
+            np.testing.assert_array_equal(got, expected)
+        np.testing.assert_array_equal(again.averages_, model.averages_)
+    stuck = OnlineTuner([CSDPP(0.5), CSDPP(3)], patience=None).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="n_components must be at most the 2 labels, got 3"):
+        stuck.drop_labels([0, 1, 2, 3])
+    assert len(stuck.classes_) == 6
+    np.testing.assert_array_equal(persist.loads(persist.dumps(stuck)).predict(X), stuck.predict(X))
 
 
 def test_through_prequential_evaluation():

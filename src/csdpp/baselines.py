@@ -90,7 +90,10 @@ class _FixedCode(OnlineClassifier):
 
     def _take(self, engine: Any, classes: Array) -> None:
         super()._take(engine, classes)
-        self._fixed_size = int(engine.regressor.W.shape[1])
+        self._hold_size(int(engine.regressor.W.shape[1]))
+
+    def _hold_size(self, p: int) -> None:
+        self._fixed_size = p
 
     def _size_of_code(self, K: int) -> int:
         fixed: int | None = getattr(self, "_fixed_size", None)

@@ -146,10 +146,10 @@ class ChoosingEngine:
 
     # ---- labels and features that come and go
 
-    def add_labels(self, count: int, M: int | None) -> None:
-        """See `Engine`."""
-        for engine in self.engines:
-            engine.add_labels(count, M)
+    def add_labels(self, count: int, M: Any) -> None:
+        """See `Engine`. M: of all, or a list of what each has."""
+        for engine, size in self._sized(M):
+            engine.add_labels(count, size)
         self.counts = np.pad(self.counts, ((0, 0), (0, 0), (0, count)))
 
     def add_features(self, count: int) -> None:
@@ -157,11 +157,14 @@ class ChoosingEngine:
         for engine in self.engines:
             engine.add_features(count)
 
-    def drop_labels(self, places: Array, M: int | None) -> None:
-        """See `Engine`."""
-        for engine in self.engines:
-            engine.drop_labels(places, M)
+    def drop_labels(self, places: Array, M: Any) -> None:
+        """See `Engine`. M: of all, or a list of what each has."""
+        for engine, size in self._sized(M):
+            engine.drop_labels(places, size)
         self.counts = np.delete(self.counts, places, axis=2)
+
+    def _sized(self, M: Any) -> Any:
+        return zip(self.engines, M if isinstance(M, list) else [M] * len(self.engines), strict=True)
 
     def drop_features(self, places: Array) -> None:
         """See `Engine`."""

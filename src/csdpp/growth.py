@@ -185,9 +185,12 @@ class GrowingSets:
         kept.append(getattr(self._engine, "cost", None))
         return copy.deepcopy(self._engine, {id(part): part for part in kept})
 
-    def _code_size(self, K: int) -> int | None:
-        """M for K labels, where it follows from them."""
+    def _code_size(self, K: int) -> Any:
+        """M for K labels, where it follows from them; of several learners side by side a list."""
         return None
+
+    def _hold_size(self, p: int) -> None:
+        """Go on with p numbers a row from the regressor, where that does not follow from the parameters."""
 
     # ---- names
 

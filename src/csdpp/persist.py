@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from csdpp._kernels.block import Work
 from csdpp._kernels.msg import Turn
@@ -309,9 +310,13 @@ def _fresh_engine(model: Any, d: int, targets: Targets, state: dict[str, Any], f
     if isinstance(model, OnlineTuner):
         candidates = model._checked()
         live = _live(state, np.arange(len(candidates)))
-        for i, place in enumerate(live.tolist()):
-            _check_sizes(candidates[place], d, targets, state, f"engines.{i}.", {})
-        return model._start_with(d, targets, live)
+        left = [clone(candidates[place]) for place in live.tolist()]
+        for i, one in enumerate(left):
+            W = state.get(f"engines.{i}.regressor.W")
+            if targets.kind == "multilabel" and isinstance(W, np.ndarray) and W.ndim == 2:
+                one._hold_size(W.shape[1])
+            _check_sizes(one, d, targets, state, f"engines.{i}.", vars(one))
+        return model._start_with(d, targets, live, left)
     # Of candidates that differ in lambda only, all are alike.
     _check_sizes(model, d, targets, state, "" if "regressor.W" in state else "engines.0.", fitted)
     engine = model._start(d, targets)

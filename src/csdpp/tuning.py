@@ -100,12 +100,15 @@ class OnlineTuner(OnlineClassifier):
     def _start(self, d: int, targets: Targets) -> Engine:
         return self._race([clone(one)._start(d, targets) for one in self._checked()], targets)
 
-    def _start_with(self, d: int, targets: Targets, places: Array) -> Engine:
-        """As a race in which only the candidates ``places`` are left."""
-        candidates = self._checked()
-        engine = self._race([clone(candidates[place])._start(d, targets) for place in places.tolist()], targets)
-        engine.stand_in(places, len(candidates))
+    def _start_with(self, d: int, targets: Targets, places: Array, left: list[OnlineClassifier]) -> Engine:
+        """As a race in which only the candidates ``places`` are ``left``."""
+        engine = self._race([one._start(d, targets) for one in left], targets)
+        engine.stand_in(places, len(self._candidates()))
         return engine
+
+    def _code_size(self, K: int) -> list[int | None]:
+        candidates = self._candidates()
+        return [candidates[place]._code_size(K) for place in self.live_.tolist()]
 
     def _race(self, engines: list[Any], targets: Targets) -> ChoosingEngine:
         cost = resolve_cost(self.cost) if targets.kind == "multilabel" else Hamming()
