@@ -323,6 +323,15 @@ def test_a_failing_call_leaves_the_names_as_they_were():
         np.testing.assert_array_equal(value, before[name])
 
 
+def test_single_precision_stays_single_and_is_saved():
+    X, Y = correlated(120, 5, 6, 3)
+    for learner in (CSDPP(2, dtype="float32"), CSDPP.published(2, dtype="float32", random_state=0)):
+        model = learner.fit(X, Y).drop_labels([1, 4]).add_labels(1)
+        assert model.directions_.dtype == model._engine.regressor.W.dtype == np.float32
+        again = persist.loads(persist.dumps(model))
+        np.testing.assert_array_equal(again.prequential(X, Y[:, :5]), model.prequential(X, Y[:, :5]))
+
+
 # ---- names that cannot be
 
 

@@ -141,7 +141,7 @@ class CappedMSG:
             return np.eye(len(Q), dtype=Q.dtype)
         _, roots, rows = np.linalg.svd(np.sqrt(sigma)[:, None] * Q, full_matrices=False)
         kept = min(int((roots > np.sqrt(np.finfo(Q.dtype).eps)).sum()), M + 1)
-        new, spectrum = rows[:kept], np.minimum(roots[:kept].astype(np.float64) ** 2, 1.0)
+        new, spectrum = rows[:kept].astype(Q.dtype), np.minimum(roots[:kept].astype(np.float64) ** 2, 1.0)
         full = bool(project_capped_inplace(spectrum, kept, M, self.full and spectrum.sum() >= M))
         self._replace(new, spectrum, M, full, None)
         return Q @ new.T
