@@ -135,6 +135,18 @@ def test_labels_come_and_go(cost, tmp_path):
     assert model.gains_[3:].any()
 
 
+def test_a_label_that_went_and_came_back_is_a_new_one():
+    X, Y = data()
+    model = OnlineThresholds(OnlineBinaryRelevance(), "f1")
+    model.partial_fit(X, Y)
+    gains = model.gains_.copy()
+    model.model.drop_labels([1]).add_labels([1]).drop_labels([4]).add_labels([9])
+    model.partial_fit(X[:0], Y[:0])
+    assert model.model.classes_.tolist() == [0, 2, 3, 5, 1, 9]
+    np.testing.assert_array_equal(model.gains_[:4], gains[[0, 2, 3, 5]])
+    assert not model.gains_[4:].any()
+
+
 def test_formats():
     X, Y = data()
     model = OnlineThresholds(CSDPP(2), "f1")

@@ -111,9 +111,16 @@ class OnlineThresholds:
 
     def _follow_labels(self, names: Array) -> None:
         """Those that stay are in their old order, and new ones come last."""
-        kept = set(names.tolist())
-        gone = np.array([k for k, name in enumerate(self._names.tolist()) if name not in kept], np.int64)
+        # A label that went and came back is a new one: it stands behind labels that it stood before.
         K = len(self._names)
+        place = {name: k for k, name in enumerate(self._names.tolist())}
+        stay: list[int] = []
+        for name in names.tolist():
+            k = place.get(name, -1)
+            if k < (stay[-1] + 1 if stay else 0):
+                break
+            stay.append(k)
+        gone = np.setdiff1d(np.arange(K), stay)
         count = len(names) - (K - len(gone))
         self.gains_ = np.pad(np.delete(self.gains_, gone, axis=0), ((0, count), (0, 0)))
         places = np.delete(self.places_, gone)
