@@ -340,6 +340,8 @@ def test_single_precision_stays_single_and_is_saved():
     [
         (lambda m: m.add_labels(["u"]), r"a new label must have a name of its own, got \['u'\] again"),
         (lambda m: m.add_labels(["s", "s"]), r"a new label must have a name of its own, got \['s'\] again"),
+        (lambda m: m.add_labels([["s"]]), r"names of labels must be hashable \(str, int\), got \['s'\]"),
+        (lambda m: m.drop_labels([{}]), r"names of labels must be hashable \(str, int\), got {}"),
         (lambda m: m.add_labels("spam"), "labels must be a list of names, got 'spam'; put it into brackets"),
         (lambda m: m.add_labels(2), "new labels must have names as the others have, got their number"),
         (lambda m: m.add_features(2), "new features must have names as the others have, got their number"),

@@ -6,7 +6,7 @@ state is: `csdpp.engine`, `csdpp.regressors`, `csdpp.encoders`.
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -215,8 +215,12 @@ class GrowingSets:
         return new
 
     def _unknown(self, names: Any, known: list[Any], what: str) -> list[Any]:
-        new = self._listed(names, what + "s")
-        odd = [name for i, name in enumerate(new) if name in known or name in new[:i]]
+        new, seen = self._listed(names, what + "s"), set(known)
+        odd = []
+        for name in new:
+            if name in seen:
+                odd.append(name)
+            seen.add(name)
         if odd:
             raise InvalidInput(f"{self._name}: a new {what} must have a name of its own, got {odd[:5]} again")
         return new
@@ -224,7 +228,11 @@ class GrowingSets:
     def _listed(self, names: Any, what: str) -> list[Any]:
         if isinstance(names, str | bytes) or not isinstance(names, Iterable):
             raise InvalidInput(f"{self._name}: {what} must be a list of names, got {names!r:.80}; put it into brackets")
-        return [name.item() if isinstance(name, np.generic) else name for name in names]
+        listed = [name.item() if isinstance(name, np.generic) else name for name in names]
+        odd = [name for name in listed if not isinstance(name, Hashable)]
+        if odd:
+            raise InvalidInput(f"{self._name}: names of {what} must be hashable (str, int), got {odd[0]!r:.80}")
+        return listed
 
     def _places(self, names: Any, known: Array, what: str, where: str) -> Array:
         index = {name: place for place, name in enumerate(known.tolist())}
