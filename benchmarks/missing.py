@@ -4,7 +4,8 @@
 
 hides 30, 50 and 70 % of the labels of each set in CSDPP_DATA by chance and measures the F1 loss of every row, predicted
 before it is learned, against all of its labels. Features scaled to [0, 1], mean of two random orders of the rows. With
---record the figures go into benchmarks/results/missing.json and the table into docs/streams.md.
+--record the figures go into benchmarks/results/missing.json and the table into docs/streams.md, set by set;
+those of other sets stay.
 
 * all known: nothing is hidden
 * not known: hidden labels are NaN
@@ -67,8 +68,7 @@ def measure(folder: Path, sets) -> list[dict]:
             losses: dict = {}
             for seed in SEEDS:
                 run = data.permuted(seed)
-                X, Y = run.X, np.asarray(run.Y)
-                X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+                X, Y = (a.toarray() if hasattr(a, "toarray") else np.asarray(a) for a in (run.X, run.Y))
                 Y = Y.astype(int)
 
                 def loss(Y_hat, Y=Y):
@@ -103,20 +103,29 @@ def markdown(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def record(rows: list[dict]) -> None:
+    """Put rows in the place of those recorded of the same sets."""
+    kept = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+    known = {row["set"] for row in rows}
+    rows = sorted([*(row for row in kept if row["set"] not in known), *rows], key=lambda row: [*SETS].index(row["set"]))
+    about = {"csdpp": __version__, "python": platform.python_version(), "machine": platform.machine()}
+    RESULTS.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{rest.split(END)[1]}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     folder = (ROOT / os.environ.get("CSDPP_DATA", "../shared/data")).resolve()
-    rows = measure(folder, arguments.sets)
-    table = markdown(rows)
-    print(table)
-    if arguments.record:
-        about = {"csdpp": __version__, "python": platform.python_version(), "machine": platform.machine()}
-        RESULTS.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
-        before, rest = PAGE.read_text().split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+    rows: list[dict] = []
+    for name in arguments.sets:
+        rows += measure(folder, [name])
+        if arguments.record:
+            record(rows)
+    print(markdown(rows))
 
 
 if __name__ == "__main__":
