@@ -32,6 +32,8 @@ from csdpp import (
 )
 from csdpp.costs import CountCost, resolve_cost
 from csdpp.datasets import load_named, make_stream
+from csdpp.distributed import _shards
+from csdpp.engine import FollowingEngine
 from csdpp.errors import InvalidInput, InvalidParameter, MissingData
 from csdpp.evaluate import scorer
 from csdpp.experiments import spec, work
@@ -192,6 +194,46 @@ def test_folders_of_files(tmp_path):
     np.testing.assert_array_equal(labels.compute().toarray(), whole.predict(X))
 
 
+def test_pairs_of_xmc_files(tmp_path):
+    """Version 2: features and labels in files of their own, by their order."""
+    X, Y = data()
+    for folder, A in (("X", X), ("Y", Y)):
+        (tmp_path / folder).mkdir()
+        for i in range(3):
+            rows = A[i * 50 : i * 50 + 50]
+            lines = [" ".join(f"{j}:{float(a)!r}" for j, a in enumerate(row) if a) for row in rows]
+            (tmp_path / folder / f"{i}.txt").write_text("\n".join([f"50 {A.shape[1]}", *lines, ""]))
+    features, labels = tmp_path / "X", tmp_path / "Y"
+    whole, cut_alike = CPLST(2).fit(X, Y), cut(X, Y, 3)
+    model = distributed.fit(CPLST(2), features, labels, format="xmc", block_rows=20)
+    assert gap(model, whole, X) < 1e-10
+    assert model.fit_report_["shards"] == 3
+    by_pattern = distributed.fit(CSDPP(2), str(features / "*.txt"), sorted(labels.iterdir()), format="xmc")
+    np.testing.assert_allclose(
+        by_pattern.fit_report_["losses"], distributed.fit(CSDPP(2), *cut_alike).fit_report_["losses"]
+    )
+    np.testing.assert_array_equal(
+        distributed.predict(model, features, format="xmc").compute().toarray(), whole.predict(X)
+    )
+    (labels / "1.txt").write_text("50 6\n" + "1:1\n" * 49 + "nonsense\n")
+    with pytest.raises(InvalidInput, match=r"shard .*X.1\.txt cannot be used: .*Y.1\.txt, line 51: expected index"):
+        distributed.fit(model, features, labels, format="xmc")
+    (labels / "1.txt").unlink()
+    with pytest.raises(InvalidInput, match="X and Y must be as many files, got 3 and 2"):
+        distributed.fit(model, features, labels, format="xmc")
+
+
+def test_first_file_may_be_empty_but_not_malformed(tmp_path):
+    X, Y = data()
+    write_svmlight(tmp_path, X, Y, 3)
+    (tmp_path / "!.svm").write_text("")
+    model = distributed.fit(CPLST(2), tmp_path, n_features=7, n_labels=6)
+    assert gap(model, CPLST(2).fit(X, Y), X) < 1e-10
+    (tmp_path / "!.svm").write_text("1,2 nonsense\n")
+    with pytest.raises(InvalidInput, match=r"shard .*!\.svm cannot be used: .*!\.svm, line 1"):
+        distributed.fit(model, tmp_path, n_features=7, n_labels=6)
+
+
 # ------------------------------------------------------------------------------------------------- the rounds
 
 
@@ -332,6 +374,18 @@ def test_chances_are_calibrated(tmp_path):
     X, Y = stream.X, stream.Y
     model = distributed.fit(CSDPP(3), *cut(X[:4000], Y[:4000], 4))
     assert reliability(Y[4000:], model.predict_proba(X[4000:])).error < 0.05
+
+
+def test_chances_take_a_strip_of_rows_at_a_time(monkeypatch):
+    """Scores of a whole shard are never there at once."""
+    X, Y = data()
+    whole = distributed.fit(CSDPP(2), *cut(X, Y, 1))
+    heights, scores = [], FollowingEngine.scores
+    monkeypatch.setattr(_shards, "STRIP", 7 * 64)
+    monkeypatch.setattr(FollowingEngine, "scores", lambda engine, X: heights.append(len(X)) or scores(engine, X))
+    model = distributed.fit(CSDPP(2), *cut(X, Y, 1))
+    assert heights == [64, 64, 22]
+    np.testing.assert_allclose(model._engine.calibration.sums, whole._engine.calibration.sums, rtol=1e-9)
 
 
 # --------------------------------------------------------------------------------------------------- sketch
@@ -489,6 +543,32 @@ def test_killed_workers_change_no_bit(cluster, tmp_path):
     assert bits(harmed) == bits(distributed.fit(CSDPP(3), *build({}), client=cluster))
 
 
+def test_a_shard_that_kills_its_workers_is_named(cluster):
+    """Dask suspects all that waited on a worker that died; here others wait, and only one of them kills."""
+    stream = make_stream(300, 15, 12, rank=3, random_state=1)
+
+    def deadly(block, block_info=None):
+        if block_info[None]["chunk-location"][0] == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    x, y = cut(stream.X, stream.Y, 6)
+    x = x.map_blocks(deadly, meta=np.empty((0, 0)))
+    cluster.run_on_scheduler(allow_failures, 1)
+    try:
+        with pytest.raises(
+            InvalidInput, match=r"shard block 3 of 6 cannot be used: the worker died in each of 2 tries"
+        ):
+            distributed.fit(CPLST(3), x, y, client=cluster)
+    finally:
+        cluster.run_on_scheduler(allow_failures, 3)
+    cluster.wait_for_workers(2)
+
+
+def allow_failures(number, dask_scheduler=None):
+    dask_scheduler.allowed_failures = number
+
+
 def test_a_poisoned_shard_is_named(cluster, tmp_path):
     X, Y = data()
     write_svmlight(tmp_path, X, Y, 5)
@@ -586,10 +666,11 @@ def test_what_cannot_be_fitted():
     for model, options, said in (
         (CSDPP(2, regressor="gradient"), {}, "regressor must be 'ridge', got 'gradient'"),
         (CSDPP(2, forgetting=0.9), {}, r"forgetting must be 1.0, got 0.9; shards have no order"),
-        (CSDPP(2, regularization="auto"), {}, "regularization must be a number positive, got 'auto'"),
+        (CSDPP(2, regularization="auto"), {}, 'regularization must be a number, got "auto"; fit a sample'),
         (PLST(2, regularization=-1), {}, "regularization must be a number positive"),
         (CSDPP(7), {}, "n_components must be at most the 6 labels"),
         (CSDPP(2), {"rounds": 0}, "rounds must be a whole number at least 1, got 0"),
+        (CSDPP(2), {"client": "tcp://nowhere:8786"}, "client must be a distributed.Client, got 'tcp://nowhere:8786'"),
         (CSDPP(2), {"sketch": 1}, "sketch must be a whole number at least 2"),
         (GridSearchCV(CSDPP(), {}), {}, "model must be a learner of csdpp, got GridSearchCV"),
     ):

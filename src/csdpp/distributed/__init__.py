@@ -104,7 +104,7 @@ def fit(
     """
     start = time.perf_counter()
     _import_dask()
-    _check(model, rounds, tol, sketch)
+    _check(model, client, rounds, tol, sketch)
     shards, columns = _shards.find_shards(_WHO, X, Y, options)
     fresh = clone(model)
     targets, d, engine = _prepare(fresh, columns)
@@ -146,12 +146,16 @@ class _Passes:
         self.peaks: dict[str, int] = {}
 
     def run(self, job: Pass) -> Sums:
+        def compute(shards: list[_shards.Shard]) -> Sums:
+            sums: Sums = _shards.compute(_shards.sum_shards(job, self.reader, shards), self.client)
+            return sums
+
         try:
-            sums: Sums = _shards.compute(_shards.sum_shards(job, self.reader, self.shards), self.client)
+            sums = compute(self.shards)
         except CsdppError:
             raise
-        except Exception as error:  # of making a block: none of our tasks has seen it
-            found = _shards.blame(_WHO, self.shards, lambda what: _shards.compute(what, self.client), error)
+        except Exception as error:  # of making a block or of a lost worker: none of our tasks has seen it
+            found = _shards.blame(_WHO, self.shards, lambda shard: compute([shard]), self.client, error)
             if found is error:
                 raise
             raise found from error
@@ -193,8 +197,12 @@ def _prepare(fresh: Any, columns: _shards.Columns) -> tuple[Targets, int, Any]:
     return targets, X.shape[1], engine
 
 
-def _check(model: Any, rounds: Any, tol: Any, sketch: Any) -> None:
+def _check(model: Any, client: Any, rounds: Any, tol: Any, sketch: Any) -> None:
     who = type(model).__name__
+    if client is not None and not hasattr(client, "scheduler_info"):
+        raise InvalidParameter(
+            f"{_WHO}: client must be a distributed.Client, got {client!r}; Client(address) makes one"
+        )
     if not isinstance(model, PLST | OnlineClassifier):
         raise InvalidParameter(f"{_WHO}: model must be a learner of csdpp, got {who}")
     whole(_WHO, "rounds", rounds, "at least 1", lambda v: v >= 1)
@@ -211,6 +219,10 @@ def _check(model: Any, rounds: Any, tol: Any, sketch: Any) -> None:
     ):
         if getattr(model, name) != required:
             raise InvalidParameter(f"{_WHO}: {name} must be {required!r}, got {getattr(model, name)!r}; {hint}")
+    if model.regularization == "auto":
+        raise InvalidParameter(
+            f'{_WHO}: regularization must be a number, got "auto"; fit a sample of the rows, and take regularization_'
+        )
     number(_WHO, "regularization", model.regularization, "positive", lambda v: v > 0)
 
 

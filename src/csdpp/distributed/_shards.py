@@ -14,9 +14,9 @@ from sklearn.utils import check_array
 
 from csdpp.blas import one_blas_thread
 from csdpp.calibration import Calibration
-from csdpp.datasets import stream
-from csdpp.distributed._sums import Pass, Sums, collect, total
-from csdpp.errors import CsdppError, InvalidInput, MissingData
+from csdpp.datasets import Block, stream
+from csdpp.distributed._sums import STRIP, Pass, Sums, collect, total
+from csdpp.errors import CsdppError, DataFormatError, InvalidInput, MissingData
 from csdpp.targets import Targets
 
 Array = NDArray[Any]
@@ -153,13 +153,21 @@ def _files(who: str, X: Any, Y: Any, options: dict[str, Any]) -> tuple[list[Shar
         raise InvalidInput(f"{who}: X and Y must be as many files, got {len(paths)} and {len(labels)}")
     options = {"block_rows": FILE_ROWS, **options}
     given = [options if one is None else {**options, "label_path": one} for one in labels]
-    first = next(iter(stream(paths[0], **{**given[0], "block_rows": 1})), None)
+    first = next(filter(None, (_first_row(who, path, one) for path, one in zip(paths, given, strict=True))), None)
     if first is None or first.Y is None:
         raise InvalidInput(f"{who}: expected rows with labels in {paths[0]}, got none")
     names = {"feature_names": first.feature_names, "label_names": first.label_names}
     shards = [Shard(path, path=path, options=one) for path, one in zip(paths, given, strict=True)]
     empty = sparse.csr_matrix if sparse.issparse(first.Y) else np.asarray
     return shards, Columns(first.X[:0], empty(first.Y[:0]), names)
+
+
+def _first_row(who: str, path: str, options: dict[str, Any]) -> Block | None:
+    """The first row of a file, which tells what columns there are."""
+    try:
+        return next(iter(stream(path, **{**options, "block_rows": 1})), None)
+    except DataFormatError as error:
+        raise InvalidInput(f"{who}: shard {path} cannot be used: {error}") from None
 
 
 # ------------------------------------------------------------------------------------------------- summing
@@ -207,8 +215,11 @@ def _tally(shared: tuple[Any, Reader], shard: Shard, X: Any, Y: Any) -> Any:
     engine, reader = shared
     calibration = Calibration(engine.K)
     for features, labels in iter([reader.read(X, Y)]) if shard.path is None else reader.read_file(shard):
-        truth = labels.toarray() if sparse.issparse(labels) else labels
-        calibration.add(engine.scores(features.astype(engine.dtype)), truth, 1.0)
+        size = max(64, STRIP // max(engine.K, features.shape[1]))
+        for start in range(0, features.shape[0], size):
+            X_strip, truth = features[start : start + size], labels[start : start + size]
+            truth = truth.toarray() if sparse.issparse(truth) else truth
+            calibration.add(engine.scores(X_strip.astype(engine.dtype)), truth, 1.0)
     return calibration
 
 
@@ -228,25 +239,47 @@ def compute(what: Any, client: Any) -> Any:
     # A model in a pass goes to the scheduler once, with the graph: it can be had again whichever worker is lost.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
         if client is not None:
-            return client.compute(what).result()
+            future = client.compute(what)
+            try:
+                return future.result()
+            finally:
+                future.release()  # or what has failed would stay so when it is asked for again
         with one_blas_thread():  # once, around all tasks of this process
             return dask.compute(what)[0]
 
 
-def blame(who: str, shards: list[Shard], run: Callable[[Any], Any], error: Exception) -> Exception:
-    """The error of making a block, which none of our tasks saw, with the name of the first such block."""
-    from dask import delayed
+def blame(who: str, shards: list[Shard], run: Callable[[Shard], Any], client: Any, error: Exception) -> Exception:
+    """An error that none of our tasks saw, with the name of the first shard that gives one alone."""
+    from distributed import CancelledError, KilledWorker
 
-    for shard in shards:
-        if shard.X is None:
-            continue
+    if isinstance(error, CancelledError) or getattr(client, "status", "running") != "running":
+        return error
+    lost = isinstance(error, KilledWorker)
+    # Dask suspects all tasks that were due on a worker that died, so the one it names need not be the one.
+    for shard in shards if not lost or _come_back(client) else ():
         try:
-            run(delayed(_rows)(shard.X, shard.Y))
+            run(shard)
+        except KilledWorker as found:
+            return InvalidInput(
+                f"{who}: shard {shard.name} cannot be used: the worker died in each of {found.allowed_failures + 1} "
+                "tries; see the workers' logs, and if they ran out of memory cut smaller shards"
+            )
+        except CsdppError as found:
+            return found
         except Exception as found:
             said = " ".join(str(found).split())
             return InvalidInput(f"{who}: shard {shard.name} cannot be made: {type(found).__name__}: {said:.1000}")
+    if lost:
+        return InvalidInput(
+            f"{who}: workers died in each of {error.allowed_failures + 1} tries, of which shard is not known; see "  # type: ignore[attr-defined]
+            "their logs, and if they ran out of memory cut smaller shards or give each fewer threads"
+        )
     return error
 
 
-def _rows(X: Any, Y: Any) -> tuple[int, int]:
-    return X.shape[0], Y.shape[0]
+def _come_back(client: Any) -> bool:
+    """Whether workers that die are started again, so that shards may be tried one by one."""
+    from distributed import default_client
+
+    workers = (client or default_client()).scheduler_info()["workers"]
+    return all(worker.get("nanny") for worker in workers.values())
