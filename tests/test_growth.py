@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from csdpp import CSDPP, OnlineBinaryRelevance, OnlineCompressedSensing, OnlineRandomProjection, persist
-from csdpp.costs import F1, AnyCost
+from csdpp.costs import F1, AnyCost, CountCost
 from csdpp.errors import InvalidInput, InvalidParameter
 from csdpp.evaluate import prequential
 from csdpp.rates import Constant
@@ -77,6 +77,20 @@ def test_with_free_directions_all_is_that_of_a_learner_that_knew(learner):
     np.testing.assert_allclose(grown.spectrum_, knowing.spectrum_, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(grown.prequential(X[first:], Y[first:]), knowing.prequential(X[first:], Y[first:]))
     np.testing.assert_allclose(grown.decision_function(X), knowing.decision_function(X), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "learner", [OnlineBinaryRelevance(), CSDPP(2, cost=CountCost(lambda tp, fp, fn, tn: fp + fn))], ids=["o-br", "own"]
+)
+def test_growth_after_missing_labels_is_exact_where_each_label_weighs_for_itself(learner):
+    X, Y, first = late()
+    partial = np.where(np.random.default_rng(4).random(Y.shape) < 0.3, np.nan, Y)
+    partial[:first, -2:] = 0
+    knowing = clone(learner).partial_fit(X, partial)
+    grown = clone(learner).partial_fit(X[:first, :-1], partial[:first, :-2]).add_labels(2).add_features(1)
+    grown.partial_fit(X[first:], partial[first:])
+    np.testing.assert_allclose(grown.coef_, knowing.coef_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(grown.intercept_, knowing.intercept_, rtol=0, atol=1e-9)
 
 
 def test_forgetting_is_exact_for_labels():
