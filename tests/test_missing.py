@@ -272,6 +272,9 @@ def test_gaps_of_frames_and_lists():
     assert_same_state(model.partial_fit(X, filled, mask=mask), expected.partial_fit(X, Y))
     turned = mask[list("vuxwzy")]  # a mask with names goes by them
     assert_same_state(model.partial_fit(X, filled, mask=turned), expected.partial_fit(X, Y))
+    assert_same_state(model.partial_fit(X, frame.fillna(1).to_numpy(), mask=turned), expected.partial_fit(X, Y))
+    with pytest.raises(InvalidInput, match=r"mask must have the columns of Y, differs in \['q', 'z'\]"):
+        model.partial_fit(X, filled, mask=mask.rename(columns={"z": "q"}))
     one = OnlineBinaryRelevance().fit(X, Y[:, :1])
     assert one.predict(X).shape == (60, 1)
 

@@ -102,9 +102,7 @@ class Targets:
 
     def _indicators(self, y: Any, mask: Any) -> tuple[Any, Array | None]:
         names = column_names(y)
-        told = column_names(mask)
-        if names is not None and told is not None and set(told) == set(names):
-            mask = mask[names.tolist()]
+        mask = self._in_order(mask, self.classes if names is None and self.named else names)
         given = None if mask is None else _dense(as_matrix(mask))
         if self.named and names is not None and not np.array_equal(names, self.classes):
             if set(names) != set(self.classes):
@@ -127,6 +125,16 @@ class Targets:
         if sparse.issparse(matrix):
             return sparse.csr_array(indicators(self.who, matrix)).multiply(known).tocsr(), known
         return indicators(self.who, np.where(known, matrix, 0)), known
+
+    def _in_order(self, mask: Any, names: Array | None) -> Any:
+        """The mask with its columns in the order of those of Y, where both have names."""
+        told = column_names(mask)
+        if names is None or told is None:
+            return mask
+        if len(told) != len(names) or set(told.tolist()) != set(names.tolist()):
+            odd = sorted(set(names.tolist()) ^ set(told.tolist()), key=str)[:5]
+            raise InvalidInput(f"{self.who}: mask must have the columns of Y, differs in {odd}; or pass an array")
+        return mask[names.tolist()]
 
     def format(self, positive: Array) -> Any:
         """Boolean predictions (n, K) in the format of the targets."""
