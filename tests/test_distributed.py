@@ -499,6 +499,23 @@ def test_predictions_are_lazy_and_the_models(tmp_path):
         distributed.predict(model, X)
 
 
+def test_sparse_answers_for_files_go_to_parquet(tmp_path):
+    X, Y = data()
+    (tmp_path / "rows").mkdir()
+    write_svmlight(tmp_path / "rows", X, Y, 3)
+    (tmp_path / "rows" / "001b.svm").write_text("")  # no rows: no answers
+    sizes = {"n_features": 7, "n_labels": 6}
+    model = distributed.fit(CSDPP(2), tmp_path / "rows", **sizes)
+    labels = distributed.predict(model, tmp_path / "rows", **sizes)
+    labels = labels.map_blocks(lambda block: block.toarray(), dtype=labels.dtype)
+    names = [str(name) for name in model.classes_]
+    dd.from_dask_array(labels, columns=names).to_parquet(tmp_path / "labels")
+    expected = model.predict(X).toarray()
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / "labels").to_numpy(), expected)
+    scores = distributed.decision_function(model, tmp_path / "rows", **sizes).compute()
+    np.testing.assert_array_equal(scores >= 0, expected.astype(bool))
+
+
 # ------------------------------------------------------------------------------------------------- a cluster
 
 

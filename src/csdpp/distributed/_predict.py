@@ -94,4 +94,6 @@ def _file(model: Any, method: str, path: str, options: dict[str, Any]) -> Any:
     """The answers for the rows of a file, which is read some rows at a time."""
     blocks = stream(path, **{"block_rows": FILE_ROWS, "labelled": False, **options})
     answers = [getattr(model, method)(block.X) for block in blocks]
-    return sparse.vstack(answers, format="csr") if answers and sparse.issparse(answers[0]) else np.vstack(answers)
+    if not answers:
+        return getattr(model, method)(np.zeros((1, model.n_features_in_)))[:0]  # no rows, in the type of others
+    return sparse.vstack(answers, format="csr") if sparse.issparse(answers[0]) else np.vstack(answers)
