@@ -218,6 +218,9 @@ def test_pairs_of_xmc_files(tmp_path):
     (labels / "1.txt").write_text("50 6\n" + "1:1\n" * 49 + "nonsense\n")
     with pytest.raises(InvalidInput, match=r"shard .*X.1\.txt cannot be used: .*Y.1\.txt, line 51: expected index"):
         distributed.fit(model, features, labels, format="xmc")
+    (labels / "1.txt").write_text("50 9\n" + "1:1\n" * 50)
+    with pytest.raises(InvalidInput, match=r"shard .*X.1\.txt cannot be used: Y must have 6 labels, as in the first"):
+        distributed.fit(model, features, labels, format="xmc")
     (labels / "1.txt").unlink()
     with pytest.raises(InvalidInput, match="X and Y must be as many files, got 3 and 2"):
         distributed.fit(model, features, labels, format="xmc")
@@ -580,6 +583,24 @@ def test_a_shard_that_kills_its_workers_is_named(cluster):
     finally:
         cluster.run_on_scheduler(allow_failures, 3)
     cluster.wait_for_workers(2)
+
+
+def test_shards_are_not_tried_again_where_workers_stay_dead_or_nobody_asks_any_more():
+    def tried(shard):
+        raise AssertionError("a shard was tried")
+
+    class Client:
+        status = "running"
+
+        def scheduler_info(self):
+            return {"workers": {"tcp://10.0.0.1:1": {"nanny": None}}}
+
+    shards = [_shards.Shard("block 0 of 1")]
+    lost = _shards.blame("fit", shards, tried, Client(), dask_distributed.KilledWorker("task", None, 3))
+    assert isinstance(lost, InvalidInput)
+    assert str(lost).startswith("fit: workers died in each of 4 tries, of which shard is not known; see their logs")
+    cancelled = dask_distributed.CancelledError("sum")
+    assert _shards.blame("fit", shards, tried, Client(), cancelled) is cancelled
 
 
 def allow_failures(number, dask_scheduler=None):

@@ -85,10 +85,11 @@ def fit(
     Notes
     -----
     Exact for O-BR, O-RAND, O-CS, PLST, CPLST and CS-DPP with the Hamming cost: the solution of one machine with all
-    rows, to rounding, whatever the shards. The same shards give the same bits, with however many workers and losses of
-    workers: sums are added in a fixed tree. A shard costs O(d^2 + dK) memory beyond its rows, and O(K^2), or O(K) times
-    the rows of the sketch, for the directions of labels. A dK matrix is not needed for PLST and ``basis="pbt"`` with a
-    sketch: O(d^2 + dM) then, in two passes.
+    rows, to rounding, whatever the shards. CS-DPP's by default is the ridge of O-BR with the directions of CPLST, whose
+    own scores differ by o / n (with ``reference="zero"`` by nothing). The same shards give the same bits, with however
+    many workers and losses of workers: sums are added in a fixed tree. A shard costs O(d^2 + dK) memory beyond its
+    rows, and O(K^2), or O(K) times the rows of the sketch, for the directions of labels. A dK matrix is not needed for
+    PLST and ``basis="pbt"`` with a sketch: O(d^2 + dM) then, in two passes.
 
     Examples
     --------

@@ -57,6 +57,8 @@ class Reader:
 
     def read(self, X: Any, Y: Any) -> tuple[Any, Any]:
         """One block of rows."""
+        if len(getattr(Y, "shape", ())) == 2 and Y.shape[1] != self.targets.K:
+            raise InvalidInput(f"Y must have {self.targets.K} labels, as in the first shard, got {Y.shape[1]}")
         rows = self.targets.rows(Y)
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=0, input_name="X")
         if X.shape[1] != self.d or X.shape[0] != rows.shape[0]:
