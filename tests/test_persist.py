@@ -18,11 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from csdpp import CSDPP, OnlineBinaryRelevance, OnlineRandomProjection, container, persist
 from csdpp.costs import F1, CountCost, Hamming
 from csdpp.errors import CsdppError, DataFormatError, InvalidInput, InvalidParameter, MissingData
 from csdpp.rates import Constant
+from csdpp.tuning import OnlineTuner
 from learners import LEARNERS, assert_same_state, data
 from streams import correlated
 
@@ -141,8 +143,30 @@ def test_a_random_state_that_is_shared_stays_shared(learner):
     assert twin.random_state.random_sample() == model.random_state.random_sample()
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [CSDPP.published(2), CSDPP(2), OnlineRandomProjection(2), OnlineTuner([CSDPP.published(2)])],
+    ids=["published", "csdpp", "o-rand", "tuner"],
+)
+def test_loading_leaves_the_random_state_of_numpy_alone(learner):
+    (X, Y), numpys = data(), check_random_state(None)
+    numpys.seed(7)
+    content = persist.dumps(clone(learner).fit(X[:50], Y[:50]))
+    numpys.seed(7)
+    expected = clone(learner).fit(X[:50], Y[:50]).prequential(X[50:], Y[50:])
+    numpys.seed(1)
+    drawn = numpys.random_sample()
+    numpys.seed(1)
+    model = persist.loads(content)
+    assert numpys.random_sample() == drawn
+    np.testing.assert_array_equal(model.prequential(X[50:], Y[50:]), expected)
+
+
 def test_equal_learners_are_equal_files():
     X, Y = data()
+    tuned = persist.dumps(OnlineTuner().fit(X, Y))
+    check_random_state(None).random_sample()
+    assert persist.dumps(OnlineTuner().fit(X, Y)) == tuned
     assert persist.dumps(CSDPP(2).fit(X, Y)) == persist.dumps(CSDPP(2).fit(X, Y))
     assert persist.dumps(CSDPP(2).fit(X, Y)) != persist.dumps(CSDPP(2).fit(X[1:], Y[1:]))
 

@@ -195,12 +195,19 @@ class CSDPP(OnlineClassifier):
             encoder=encoder,
             regressor=self._make_regressor(d, K if self.basis == "pbc" else encoder.basis.Q.shape[0]),
             recipe=recipe,
-            rng=check_random_state(self.random_state),
+            rng=self._generator(),
             block_size=int(self.block_size),
             intercept=bool(self.fit_intercept),
             regularization=float(self.regularization),
             schedule=self.rate if callable(self.rate) else None,
         )
+
+    def _generator(self) -> np.random.RandomState:
+        """Of its own without a random state: NumPy's, which others draw from too, only gives the seed."""
+        if self.random_state is not None:
+            return check_random_state(self.random_state)
+        draws = self.decode == "sample" or self.basis == "none"
+        return np.random.RandomState(check_random_state(None).randint(2**31 - 1) if draws else 0)
 
     def _code_size(self, K: int) -> int | None:
         return code_size(self._who, self.n_components, K)

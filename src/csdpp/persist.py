@@ -9,6 +9,7 @@ What is state is found by walking over the attributes of the engine and its part
 without a word here; scratch (`_SCRATCH`), costs and functions, which come with the parameters, are passed over.
 """
 
+import copy
 import os
 from collections.abc import Callable
 from dataclasses import fields
@@ -310,7 +311,7 @@ def _fresh_engine(model: Any, d: int, targets: Targets, state: dict[str, Any], f
     if isinstance(model, OnlineTuner):
         candidates = model._checked()
         live = _live(state, np.arange(len(candidates)))
-        left = [clone(candidates[place]) for place in live.tolist()]
+        left = [_seeded(clone(candidates[place])) for place in live.tolist()]
         for i, one in enumerate(left):
             W = state.get(f"engines.{i}.regressor.W")
             if targets.kind == "multilabel" and isinstance(W, np.ndarray) and W.ndim == 2:
@@ -319,10 +320,17 @@ def _fresh_engine(model: Any, d: int, targets: Targets, state: dict[str, Any], f
         return model._start_with(d, targets, live, left)
     # Of candidates that differ in lambda only, all are alike.
     _check_sizes(model, d, targets, state, "" if "regressor.W" in state else "engines.0.", fitted)
-    engine = model._start(d, targets)
+    engine = _seeded(copy.copy(model))._start(d, targets)
     if isinstance(engine, ChoosingEngine):
         engine.keep(_live(state, engine.live))
     return engine
+
+
+def _seeded(model: Any) -> Any:
+    """The model, which draws nothing from NumPy's own random state: what was drawn is in the file."""
+    if getattr(model, "random_state", 0) is None:
+        model.random_state = 0
+    return model
 
 
 def _check_sizes(
