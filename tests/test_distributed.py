@@ -665,6 +665,24 @@ def test_runs_are_spread_over_a_cluster(cluster):
         list(distributed.spread("tcp://nowhere")(abs, [1]))
 
 
+def test_workers_that_do_not_answer_hide_no_interruption(cluster, monkeypatch):
+    """Ctrl-C ends local workers too; closing then is not waited for, and its error is none."""
+    closed, close = [], dask_distributed.Client.close
+
+    def late(client, timeout=None):
+        close(client)
+        if timeout is not None:
+            closed.append(timeout)
+            raise TimeoutError("timed out")
+
+    monkeypatch.setattr(dask_distributed.Client, "close", late)
+    outcomes = iter(distributed.spread(cluster.scheduler.address)(abs, [-3, 2, 1]))
+    next(outcomes)
+    with pytest.raises(KeyboardInterrupt):
+        outcomes.throw(KeyboardInterrupt())
+    assert closed == [10]
+
+
 def test_commands_spread_their_runs(cluster, tmp_path):
     """The same losses as on one machine, and results that either can go on with."""
     address = cluster.scheduler.address

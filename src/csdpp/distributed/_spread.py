@@ -1,7 +1,8 @@
 """Runs of experiments on a cluster: one call a run, its outcome as it comes."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
 from csdpp.errors import InvalidInput
@@ -10,6 +11,8 @@ _Item = TypeVar("_Item")
 _Outcome = TypeVar("_Outcome")
 #: Seconds that a scheduler has to answer.
 _TIMEOUT = 20
+#: Seconds to close in.
+_CLOSING = 10
 
 
 def spread(where: Any = "local") -> Callable[[Callable[[_Item], _Outcome], Sequence[_Item]], Iterable[_Outcome]]:
@@ -40,7 +43,9 @@ def spread(where: Any = "local") -> Callable[[Callable[[_Item], _Outcome], Seque
         from distributed import as_completed
 
         with ExitStack() as stack:
-            client = stack.enter_context(_connected(where)) if isinstance(where, str) else where
+            client = _connected(where) if isinstance(where, str) else where
+            if isinstance(where, str):
+                stack.callback(_close, client)
             # The function may hold the data: sent once, and there again if the worker that has it is lost.
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
                 shared = client.submit(_same, function, pure=False)
@@ -58,6 +63,12 @@ def _same(function: Any) -> Any:
 
 def _call(item: Any, function: Any) -> Any:
     return function(item)
+
+
+def _close(client: Any) -> None:
+    """The client and the workers it started; those that Ctrl-C has ended do not answer, and are not waited for."""
+    with suppress(TimeoutError, asyncio.TimeoutError):
+        client.close(timeout=_CLOSING)
 
 
 def _connected(where: str) -> Any:
