@@ -6,6 +6,7 @@ stands still (O-BR, O-CS, O-RAND), where nothing unfolds in sequence. Both take 
 
 import copy
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -288,7 +289,7 @@ class FollowingEngine(_BlockEngine):
             with one_blas_thread(self._large), Interrupts(wait=before is None) as interrupts:
                 for rows, block, plan in self._blocks(X, self.m):
                     truth, S = _dense(Y[rows]), np.empty((len(block.Z), self.K), self.dtype)
-                    with one_blas_thread():
+                    with one_blas_thread() if self._large else nullcontext():
                         self._run(block, truth, told[rows], Y_hat[rows], S, bound[rows], rates[rows])
                     self._calibrate(S, truth, rows, chances, known)
                     self.regressor.close(block, plan, carried=self.recipe.basis == PBT)
