@@ -303,7 +303,7 @@ def test_archives_that_are_none(server, monkeypatch):
     monkeypatch.setitem(registry.REGISTRY, "toy", archive)
     for data, said in (
         (b"<!doctype html>", r"toy.rar must be a zip, tar or RAR archive, got a file that begins b'<!doctype html>'"),
-        (packed("zip")[:-100], r"toy.rar must be a zip, tar or RAR archive, got a file that begins b'PK"),
+        (packed("zip")[:-100], r"toy.rar must be a zip, tar or RAR archive, got a file that begins b['\"]PK"),
         (
             b"Rar!\x1a\x07\x00",
             r"to unpack toy.rar takes one of bsdtar, unrar, 7z, 7zz, unar, got none of them; install",
